@@ -22,7 +22,6 @@ extensions += [
     "sphinx_needs",
     "sphinx_remove_toctrees",
     "sphinx_test_reports",
-    "carnet_fields",
     "carnet_names",
     "carnet_pages",
     "carnet_sidebar",

@@ -57,19 +57,13 @@ class IvExhaustedError(KeysError):
 
 
 class KeyExhaustedError(KeysError):
-    """A key would protect more than its limit.
-
-    Attributes:
-        amount: how much the key would have protected.
-        limit: how much it may protect.
-        unit: what is counted: work units or messages.
-    """
+    """A key would protect more than its limit."""
 
     def __init__(self, amount: int, limit: int, unit: str = "work units") -> None:
         super().__init__(f"key limit: {amount} {unit}, and no more than {limit} are allowed under one key")
-        self.amount = amount
-        self.limit = limit
-        self.unit = unit
+        self.amount = amount  #: how much the key would have protected.
+        self.limit = limit  #: how much it may protect.
+        self.unit = unit  #: what is counted: work units or messages.
 
 
 class LinkDeadError(KeysError):
@@ -77,15 +71,11 @@ class LinkDeadError(KeysError):
 
 
 class OrderRefusedError(KeysError):
-    """One end refuses to follow a rotation order.
-
-    Attributes:
-        check: the name of the check that refused it.
-    """
+    """One end refuses to follow a rotation order."""
 
     def __init__(self, check: str, reason: str) -> None:
         super().__init__(f"{check}: {reason}")
-        self.check = check
+        self.check = check  #: the name of the check that refused it.
 
 
 class EnginesExhaustedError(KeysError):
@@ -196,18 +186,12 @@ class EngineChannel:
     """One direction of a channel on a copy engine, in one epoch.
 
     A sealed link without a copy engine has one channel, and leaves out the other fields.
-
-    Attributes:
-        counter: its channel counter, unique among the channels under the same AES key.
-        engine: the copy engine; with the direction it identifies the AES key.
-        direction: the direction that it protects.
-        epoch: the epoch that it belongs to.
     """
 
-    counter: int
-    engine: int = 0
-    direction: Direction = Direction.H2D
-    epoch: int = 0
+    counter: int  #: its channel counter, unique among the channels under the same AES key.
+    engine: int = 0  #: the copy engine; with the direction it identifies the AES key.
+    direction: Direction = Direction.H2D  #: the direction that it protects.
+    epoch: int = 0  #: the epoch that it belongs to.
 
     def __post_init__(self) -> None:
         if not 0 <= self.counter <= LAST_CHANNEL:

@@ -11,21 +11,15 @@ ByteOrder = Literal["little", "big"]
 
 
 class MalformedError(ValueError):
-    """Bytes do not have the expected format.
-
-    Attributes:
-        what: the structure being read, such as ``"TDX quote"``.
-        expected: the expected content.
-        found: the actual content.
-        offset: the place, in bytes from the start of the structure; ``None`` if a place has no meaning.
-    """
+    """Bytes do not have the expected format."""
 
     def __init__(self, what: str, expected: str, found: str, offset: int | None = None) -> None:
         place = "" if offset is None else f" at byte {offset}"
         super().__init__(f"{what}{place}: expected {expected}, found {found}")
-        self.what = what
-        self.expected = expected
-        self.found = found
+        self.what = what  #: the structure being read, such as ``"TDX quote"``.
+        self.expected = expected  #: the expected content.
+        self.found = found  #: the actual content.
+        #: the place, in bytes from the start of the structure; ``None`` if a place has no meaning.
         self.offset = offset
 
 

@@ -55,13 +55,9 @@ class Work(Generic[Part]):
 
 
 class Pool(ABC):
-    """A context manager that runs parts of the work in processes that can be lost.
+    """A context manager that runs parts of the work in processes that can be lost."""
 
-    Attributes:
-        jobs: how many parts are worked on at once.
-    """
-
-    jobs: int
+    jobs: int  #: how many parts are worked on at once.
 
     def __enter__(self) -> Self:
         return self

@@ -77,21 +77,13 @@ class Duration:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Evidence, what appraises it, and what another verifier does with it.
+    """Evidence, what appraises it, and what another verifier does with it."""
 
-    Attributes:
-        name: what the evidence is.
-        appraise: appraises it, and says whether it was accepted.
-        other_machine: appraises evidence of another machine, so that what the two share is remembered.
-        signatures: how many signatures are in it, by their kind; none for whole processes.
-        peer: the other verifier, and its work, if there is one.
-    """
-
-    name: str
-    appraise: Callable[[], bool]
-    other_machine: Work | None
-    signatures: Mapping[str, int]
-    peer: tuple[str, Work] | None = None
+    name: str  #: what the evidence is.
+    appraise: Callable[[], bool]  #: appraises it, and says whether it was accepted.
+    other_machine: Work | None  #: appraises evidence of another machine, so that what the two share is remembered.
+    signatures: Mapping[str, int]  #: how many signatures are in it, by their kind; none for whole processes.
+    peer: tuple[str, Work] | None = None  #: the other verifier, and its work, if there is one.
 
 
 def acceptance(appraise: Callable[[], Appraisal]) -> Callable[[], bool]:

@@ -57,19 +57,12 @@ ENOUGH = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one process took.
+    """What one process took."""
 
-    Attributes:
-        cpu: seconds of user and system time, children included.
-        memory: the most bytes that it held.
-        states: how many states it counted.
-        said: what it printed.
-    """
-
-    cpu: float
-    memory: int
-    states: int
-    said: str
+    cpu: float  #: seconds of user and system time, children included.
+    memory: int  #: the most bytes that it held.
+    states: int  #: how many states it counted.
+    said: str  #: what it printed.
 
 
 @dataclass(frozen=True, slots=True)

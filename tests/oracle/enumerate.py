@@ -45,24 +45,18 @@ class Witness:
 
 @dataclass
 class Answers:
-    """What is true at the sizes looked at, under each threat model of the protocol.
+    """What is true at the sizes looked at, under each threat model of the protocol."""
 
-    Attributes:
-        models: the threat models that some structure satisfies.
-        violated: for each claim or ``lemma <name>`` that is false somewhere, a way there.
-        reached: for each ``goal <name>`` and each premise ``<claim>/<n>`` that holds somewhere, a way there.
-        conflicts: for each action whose updates disagree in a reachable state, a way there.
-        fired: the actions that can be taken.
-        states: how many states were looked at.
-        too_big: the sizes that were not looked at, because they are too big.
-    """
-
-    models: set[str] = field(default_factory=set)
+    models: set[str] = field(default_factory=set)  #: the threat models that some structure satisfies.
+    #: for each claim or ``lemma <name>`` that is false somewhere, a way there.
     violated: dict[Asked, Witness] = field(default_factory=dict)
+    #: for each ``goal <name>`` and each premise ``<claim>/<n>`` that holds somewhere, a way there.
     reached: dict[Asked, Witness] = field(default_factory=dict)
+    #: for each action whose updates disagree in a reachable state, a way there.
     conflicts: dict[Asked, Witness] = field(default_factory=dict)
-    fired: set[Asked] = field(default_factory=set)
-    states: int = 0
+    fired: set[Asked] = field(default_factory=set)  #: the actions that can be taken.
+    states: int = 0  #: how many states were looked at.
+    #: the sizes that were not looked at, because they are too big.
     too_big: list[evaluate.Sizes] = field(default_factory=list)
 
     def add(self, found: Answers) -> None:

@@ -42,19 +42,14 @@ NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Minimal:
-    """A minimal set of elements for the proof of a claim.
-
-    Attributes:
-        layer: the threat model whose axioms the proof may use; without one, the proof is valid under all.
-        needed: the elements of the minimal set, sorted.
-        unsure: the elements of the set without which the solver gave no answer, so that they may be redundant.
-        necessary: the elements that every set contains: without one of them there is no proof from all others.
-    """
+    """A minimal set of elements for the proof of a claim."""
 
     claim: str
-    layer: str
-    needed: tuple[Element, ...]
+    layer: str  #: the threat model whose axioms the proof may use; without one, the proof is valid under all.
+    needed: tuple[Element, ...]  #: the elements of the minimal set, sorted.
+    #: the elements of the set without which the solver gave no answer, so that they may be redundant.
     unsure: tuple[Element, ...]
+    #: the elements that every set contains: without one of them there is no proof from all others.
     necessary: tuple[Element, ...]
 
     @property
@@ -73,17 +68,11 @@ class _Left:
 
 @dataclass
 class Account:
-    """The proofs of one layer, and the results of attempts with fewer hypotheses.
+    """The proofs of one layer, and the results of attempts with fewer hypotheses."""
 
-    Attributes:
-        proof: the proof with all hypotheses.
-        workers: the pool that runs the solver.
-        asked: the number of questions to the solver.
-    """
-
-    proof: ProofResult
-    workers: Workers
-    asked: int = 0
+    proof: ProofResult  #: the proof with all hypotheses.
+    workers: Workers  #: the pool that runs the solver.
+    asked: int = 0  #: the number of questions to the solver.
     _cores: dict[str, list[frozenset[str]]] = field(default_factory=dict)
     """For each obligation, sets of hypotheses that suffice."""
     _failed: dict[str, list[tuple[frozenset[str], bool]]] = field(default_factory=dict)

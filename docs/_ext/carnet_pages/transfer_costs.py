@@ -42,32 +42,21 @@ _WHOLE: Final = Transfer(BUFFER, CHUNK)
 
 @dataclass(frozen=True, slots=True)
 class WayOfData:
-    """How a system brings a buffer to where it is computed on.
+    """How a system brings a buffer to where it is computed on."""
 
-    Attributes:
-        words: what moves, and how many take part.
-        lay_out: lays the way out at given costs; absent where no data move.
-    """
-
-    words: str
-    lay_out: Callable[[Costs], Schedule] | None = None
+    words: str  #: what moves, and how many take part.
+    lay_out: Callable[[Costs], Schedule] | None = None  #: lays the way out at given costs; absent where no data move.
 
 
 @dataclass(frozen=True, slots=True)
 class TransferCost:
-    """What a way costs.
+    """What a way costs."""
 
-    Attributes:
-        moved: how many bytes cross each link, by the names of `LINKS`.
-        sealed_on_cpus: how many bytes CPUs encrypt or decrypt.
-        least, nominal, most: the time where every figure is at its cheapest, as it is taken to be, and at its dearest.
-    """
-
-    moved: dict[str, Size]
-    sealed_on_cpus: Size
-    least: Duration
-    nominal: Duration
-    most: Duration
+    moved: dict[str, Size]  #: how many bytes cross each link, by the names of `LINKS`.
+    sealed_on_cpus: Size  #: how many bytes CPUs encrypt or decrypt.
+    least: Duration  #: the time where every figure is at its cheapest.
+    nominal: Duration  #: the time where every figure is as it is taken to be.
+    most: Duration  #: the time where every figure is at its dearest.
 
 
 def cost_of(way: Callable[[Costs], Schedule]) -> TransferCost:

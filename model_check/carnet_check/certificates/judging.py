@@ -205,9 +205,8 @@ Accepted = set[Identity]
 class Judge:
     """Judges certificates of one protocol; the kernel checks no accepted certificate a second time.
 
-    Attributes:
-        most: the most tokens that a certificate may have.
-        accepted: the certificates that were accepted; judges of several protocols may share this set.
+    A certificate has at most ``most`` tokens. Judges of several protocols may share ``accepted``, the certificates that
+    were accepted.
     """
 
     def __init__(self, most: int | None = None, accepted: Accepted | None = None) -> None:

@@ -30,13 +30,7 @@ from carnet_spec.language import Goal, Instance, Invariant, Profile, Threat
 
 @dataclass(frozen=True, slots=True)
 class ExhaustionCertificate:
-    """One certificate: its subject, and the program's judgement; None if the program is not built.
-
-    Attributes:
-        fallen: the claims that are violated in some state; the certificate does not contain them.
-        unexpected: those of them that are expected to hold.
-        instance: the number of the instance among those of its variant and threat model, as in the folder's name.
-    """
+    """One certificate: its subject, and the program's judgement; None if the program is not built."""
 
     variant: str
     threat: str
@@ -47,8 +41,9 @@ class ExhaustionCertificate:
     accepted: bool | None = None
     checked_in: float = 0.0
     folder: str = ""
-    fallen: tuple[str, ...] = ()
-    unexpected: tuple[str, ...] = ()
+    fallen: tuple[str, ...] = ()  #: the claims that are violated in some state; the certificate does not contain them.
+    unexpected: tuple[str, ...] = ()  #: those of them that are expected to hold.
+    #: the number of the instance among those of its variant and threat model, as in the folder's name.
     instance: int = 1
 
     @property

@@ -165,18 +165,13 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class WrittenModel:
-    """The written model.
-
-    Attributes:
-        states: the number of states that Carnet counts; None if it did not visit all.
-        remark: the claims that Carnet checks for several first states, while a model has one only.
-    """
+    """The written model."""
 
     target: AttackTarget
     instance: str
     files: tuple[str, ...]
-    states: int | None
-    remark: str
+    states: int | None  #: the number of states that Carnet counts; None if it did not visit all.
+    remark: str  #: the claims that Carnet checks for several first states, while a model has one only.
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""

@@ -243,18 +243,13 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer of the program about the certificates of one variant, line by line.
-
-    Attributes:
-        digest: the digest of the variant's canonical JSON, if it was read.
-        decided: whether anything was established; false if the program exceeded a limit.
-    """
+    """The answer of the program about the certificates of one variant, line by line."""
 
     variant: str
     accepted: bool
     said: tuple[str, ...]
-    digest: str = ""
-    decided: bool = True
+    digest: str = ""  #: the digest of the variant's canonical JSON, if it was read.
+    decided: bool = True  #: whether anything was established; false if the program exceeded a limit.
 
 
 def undecided(variant: str, why: str, digest: str = "") -> Verdict:

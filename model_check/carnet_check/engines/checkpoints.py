@@ -32,15 +32,10 @@ _SEGMENT = re.compile(r"[a-z]+\.[0-9]+")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder for the searches of one question.
+    """A folder for the searches of one question."""
 
-    Attributes:
-        folder: an existing folder into which no other process writes.
-        most_bytes: the most bytes of all files in it, or None.
-    """
-
-    folder: Path
-    most_bytes: int | None = None
+    folder: Path  #: an existing folder into which no other process writes.
+    most_bytes: int | None = None  #: the most bytes of all files in it, or None.
 
     def begin(self, question: Mapping[str, Any]) -> int:
         """Use the folder for a question; return the number of states that are stored there already.
@@ -105,15 +100,12 @@ class SearchCheckpoint:
     """The checkpoint of the search of one instance: notes, and series of items that only grow.
 
     To make one reads what is stored, and raises UsageError if that is broken or of another instance.
-
-    Attributes:
-        notes: the latest notes that the search stored; None if it never did.
     """
 
     def __init__(self, checkpoint: Checkpoint, name: str) -> None:
         self._checkpoint = checkpoint
         self._name = name
-        self.notes: Mapping[str, Any] | None = None
+        self.notes: Mapping[str, Any] | None = None  #: the latest notes that the search stored; None if it never did.
         self._series: dict[str, list[Segment]] = {}
         head = self._file("head")
         if not head.exists():

@@ -89,41 +89,34 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """The coverage and the results of a search of one instance.
+    """The coverage and the results of a search of one instance."""
 
-    Attributes:
-        states: the number of distinct states reached, each saturated with deductions; with symmetry reduction, a state
-            may represent others that result from renaming interchangeable elements.
-        transitions: the number of steps taken between them, including steps that change nothing or lead to a known
-            state.
-        depth: the number of steps to the farthest state reached.
-        stopped_by: what ended the search before it was complete: "violation", "states", "memory", "disk", "time",
-            "interrupt" or "an error".
-        peak_memory_bytes: the peak memory of the whole process.
-        violations: for each violated invariant, a shortest trace to a state that violates it.
-        goals: for each goal that was reached, a shortest trace to it.
-        fired: for each action, the number of its transitions; for each rule, 1 if its premises held in some state
-            reached and 0 otherwise.
-        undecided: for each liveness property that limits of the instance leave undecided, why.
-        reduction: what was left out because it cannot matter, by name of the reduction; ``states_stood_for`` counts the
-            states reached and all that they represent, if they represent any.
-        problems: what is wrong with the instance or the engine; a problem makes the result an error, not a verdict.
-        walked: the coverage of random walks, if they were requested: states and transitions are then counted with
-            repetitions, and ``depth`` is that of the longest walk.
-    """
-
+    #: the number of distinct states reached, each saturated with deductions; with symmetry reduction, a state may
+    #: represent others that result from renaming interchangeable elements.
     states: int = 0
+    #: the number of steps taken between them, including steps that change nothing or lead to a known state.
     transitions: int = 0
-    depth: int = 0
+    depth: int = 0  #: the number of steps to the farthest state reached.
+    #: what ended the search before it was complete: "violation", "states", "memory", "disk", "time", "interrupt" or "an
+    #: error".
     stopped_by: str | None = None
     seconds: float = 0.0
-    peak_memory_bytes: int = 0
+    peak_memory_bytes: int = 0  #: the peak memory of the whole process.
+    #: for each violated invariant, a shortest trace to a state that violates it.
     violations: Mapping[str, Trace] = field(default_factory=dict)
-    goals: Mapping[str, Trace] = field(default_factory=dict)
+    goals: Mapping[str, Trace] = field(default_factory=dict)  #: for each goal that was reached, a shortest trace to it.
+    #: for each action, the number of its transitions; for each rule, 1 if its premises held in some state reached and 0
+    #: otherwise.
     fired: Mapping[str, int] = field(default_factory=dict)
+    #: for each liveness property that limits of the instance leave undecided, why.
     undecided: Mapping[str, str] = field(default_factory=dict)
+    #: what was left out because it cannot matter, by name of the reduction; ``states_stood_for`` counts the states
+    #: reached and all that they represent, if they represent any.
     reduction: Mapping[str, int] = field(default_factory=dict)
+    #: what is wrong with the instance or the engine; a problem makes the result an error, not a verdict.
     problems: tuple[str, ...] = ()
+    #: the coverage of random walks, if they were requested: states and transitions are then counted with repetitions,
+    #: and ``depth`` is that of the longest walk.
     walked: WalkCoverage | None = None
 
     @property
@@ -366,19 +359,12 @@ class Walks:
 
 @dataclass(frozen=True, slots=True)
 class GuardCoverage:
-    """The values of an action's guard in the states that walks left, over all arguments that the instance allows.
+    """The values of an action's guard in the states that walks left, over all arguments that the instance allows."""
 
-    Attributes:
-        held: whether it was true for some arguments.
-        failed: whether it was false for some arguments.
-        alone: whether, for some arguments, it was the only false guard of its action.
-        decided: whether its value depends on the instance alone, not on the state.
-    """
-
-    held: bool = False
-    failed: bool = False
-    alone: bool = False
-    decided: bool = False
+    held: bool = False  #: whether it was true for some arguments.
+    failed: bool = False  #: whether it was false for some arguments.
+    alone: bool = False  #: whether, for some arguments, it was the only false guard of its action.
+    decided: bool = False  #: whether its value depends on the instance alone, not on the state.
 
     def joined(self, other: GuardCoverage) -> GuardCoverage:
         """Return the union of two coverages."""
@@ -408,18 +394,12 @@ class ActionCoverage:
 
 @dataclass(frozen=True, slots=True)
 class WalkCoverage:
-    """The coverage of random walks.
+    """The coverage of random walks."""
 
-    Attributes:
-        walks: the number of finished walks.
-        steps: the number of steps of all walks.
-        stuck: the number of walks that ended early, because no step would have changed the state.
-        actions: the coverage of each action that is no deduction.
-    """
-
-    walks: int = 0
-    steps: int = 0
-    stuck: int = 0
+    walks: int = 0  #: the number of finished walks.
+    steps: int = 0  #: the number of steps of all walks.
+    stuck: int = 0  #: the number of walks that ended early, because no step would have changed the state.
+    #: the coverage of each action that is no deduction.
     actions: Mapping[str, ActionCoverage] = field(default_factory=dict)
 
     @property

@@ -88,23 +88,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The task of an engine.
+    """The task of an engine."""
 
-    Attributes:
-        source: the family with its reference, by which worker processes load it.
-        profile: the size of instances, for engines that need one.
-        plans: the variants, each with the pairs of claim and threat model to judge.
-        every_claim: whether all claims are judged; goals are then looked for in all sizes.
-        runner: how the work is done: by how many processes, where, and with which cache.
-        limits: the caps of explorations; all explorations together may use the memory.
-    """
-
-    source: Source
-    profile: Profile
-    plans: tuple[Plan, ...]
-    every_claim: bool = True
-    runner: Runner = ONE_PROCESS
-    limits: Caps = NO_CAPS
+    source: Source  #: the family with its reference, by which worker processes load it.
+    profile: Profile  #: the size of instances, for engines that need one.
+    plans: tuple[Plan, ...]  #: the variants, each with the pairs of claim and threat model to judge.
+    every_claim: bool = True  #: whether all claims are judged; goals are then looked for in all sizes.
+    runner: Runner = ONE_PROCESS  #: how the work is done: by how many processes, where, and with which cache.
+    limits: Caps = NO_CAPS  #: the caps of explorations; all explorations together may use the memory.
 
     @property
     def jobs(self) -> int:
@@ -118,15 +109,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class ProofBasis:
-    """The basis of a row of a proving engine, so that engines can be compared.
+    """The basis of a row of a proving engine, so that engines can be compared."""
 
-    Attributes:
-        layer: the id of the threat model whose axioms a proof may use; empty if it uses none.
-        satisfiable: obligations of the claim that are refuted in that layer.
-    """
-
-    layer: str = ""
-    satisfiable: tuple[str, ...] = ()
+    layer: str = ""  #: the id of the threat model whose axioms a proof may use; empty if it uses none.
+    satisfiable: tuple[str, ...] = ()  #: obligations of the claim that are refuted in that layer.
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,25 +137,16 @@ class EngineResult:
 
 
 class Engine(ABC):
-    """The attributes and methods of every engine.
+    """The attributes and methods of every engine."""
 
-    Attributes:
-        name: the word in JSON and in ``--engine``.
-        purpose: what it establishes, in a few words.
-        verdicts: the verdicts that it can give for a claim that holds.
-        refutes: whether it can show that a claim is violated.
-        by_default: whether it runs unless engines are named; of those that visit states, only the fastest does.
-        believes_no_solver: whether it trusts no solver; a run of such engines alone uses none.
-        needs: the tools that have to be installed.
-    """
-
-    name: ClassVar[str]
-    purpose: ClassVar[str]
-    verdicts: ClassVar[tuple[Verdict, ...]]
-    refutes: ClassVar[bool] = False
+    name: ClassVar[str]  #: the word in JSON and in ``--engine``.
+    purpose: ClassVar[str]  #: what it establishes, in a few words.
+    verdicts: ClassVar[tuple[Verdict, ...]]  #: the verdicts that it can give for a claim that holds.
+    refutes: ClassVar[bool] = False  #: whether it can show that a claim is violated.
+    #: whether it runs unless engines are named; of those that visit states, only the fastest does.
     by_default: ClassVar[bool] = True
-    believes_no_solver: ClassVar[bool] = False
-    needs: ClassVar[tuple[Tool, ...]] = ()
+    believes_no_solver: ClassVar[bool] = False  #: whether it trusts no solver; a run of such engines alone uses none.
+    needs: ClassVar[tuple[Tool, ...]] = ()  #: the tools that have to be installed.
 
     @abstractmethod
     def run(self, task: Task, listener: Listener) -> EngineResult:
@@ -344,26 +321,18 @@ class Guesses(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Strengthening:
-    """Guesses that are proved, and the claims that need them.
+    """Guesses that are proved, and the claims that need them."""
 
-    Attributes:
-        lemmas: guesses that are inductive together with what is stated, none of which can be left out.
-        proved, supported: the claims, and the lemmas of the protocol, that are proved with them as everything else is,
-            and the names of those that each proof rests on.
-        open: the claims that are not.
-        tried, undecided: how many guesses the engine was asked about, and how many plausible ones it did not decide.
-        limit: the work after which the search was stopped, in words, or nothing: it came to its end.
-        left: how much of the work that was allowed is left for another search.
-    """
-
+    #: guesses that are inductive together with what is stated, none of which can be left out.
     lemmas: tuple[Invariant, ...]
+    #: the claims that are proved with them as everything else is, and the names of those that each proof rests on.
     proved: Mapping[str, tuple[str, ...]]
-    supported: Mapping[str, tuple[str, ...]]
-    open: tuple[str, ...]
-    tried: int
-    limit: str
-    undecided: int
-    left: int
+    supported: Mapping[str, tuple[str, ...]]  #: the same of the protocol's lemmas.
+    open: tuple[str, ...]  #: the claims that are not proved.
+    tried: int  #: how many guesses the engine was asked about.
+    limit: str  #: the work after which the search was stopped, in words, or nothing: it came to its end.
+    undecided: int  #: how many plausible guesses the engine did not decide.
+    left: int  #: how much of the work that was allowed is left for another search.
 
 
 class Strengthens(Engine):
@@ -608,41 +577,27 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InvariantStatus:
-    """The status of one invariant in one layer of a variant.
-
-    Attributes:
-        lemma: whether it is a lemma; otherwise it is the formula of a claim.
-        layer: the id of the threat model whose axioms were assumed; empty if none were.
-        failing: its own obligations that are refuted.
-        open: its own obligations without an answer, each with the reason.
-        rests_on: the unproved invariants that its proof uses.
-    """
+    """The status of one invariant in one layer of a variant."""
 
     variant: str
     invariant: str
-    lemma: bool
-    layer: str
+    lemma: bool  #: whether it is a lemma; otherwise it is the formula of a claim.
+    layer: str  #: the id of the threat model whose axioms were assumed; empty if none were.
     status: Status
-    failing: tuple[str, ...] = ()
-    open: tuple[str, ...] = ()
-    rests_on: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()  #: its own obligations that are refuted.
+    open: tuple[str, ...] = ()  #: its own obligations without an answer, each with the reason.
+    rests_on: tuple[str, ...] = ()  #: the unproved invariants that its proof uses.
 
 
 @dataclass(frozen=True, slots=True)
 class FailingStep:
-    """A state, reachable or not, and a step from it after which an invariant does not hold.
+    """A state, reachable or not, and a step from it after which an invariant does not hold."""
 
-    Attributes:
-        instance: the elements, and what never changes.
-        state: where axioms, the invariant and all that was assumed hold.
-        step: what breaks the invariant; nothing, if ``state`` is the first one and the invariant fails there.
-        excluded_by: the claims and lemmas of the specification that do not hold in ``state``.
-    """
-
-    instance: Instance
-    state: State
+    instance: Instance  #: the elements, and what never changes.
+    state: State  #: where axioms, the invariant and all that was assumed hold.
+    #: what breaks the invariant; nothing, if ``state`` is the first one and the invariant fails there.
     step: TraceStep | None
-    excluded_by: tuple[str, ...]
+    excluded_by: tuple[str, ...]  #: the claims and lemmas of the specification that do not hold in ``state``.
 
 
 @dataclass(frozen=True, slots=True)
@@ -651,33 +606,24 @@ class Cti:
 
     The state need not be reachable. The interpreter has taken the step and evaluated the invariants before and after
     it, unless ``unconfirmed`` says why not; all other fields are empty then.
-
-    Attributes:
-        action: the action of the step; empty if the invariant is false in the first state.
-        sentence: the step in words.
-        elements: the elements of each sort.
-        about: the elements for which the invariant is false, by its parameters.
-        before: the facts of the state that the step and the invariant read; ``fixed`` has the rigid ones, and
-            ``beside`` the values that neither reads.
-        changes: what the step changed.
-        formula: the invariant; ``false`` has its parts that are false afterwards.
-        holding: the claims and lemmas that hold before the step: all that are assumed there.
     """
 
     obligation: str
     unconfirmed: str = ""
-    action: str = ""
-    sentence: str = ""
+    action: str = ""  #: the action of the step; empty if the invariant is false in the first state.
+    sentence: str = ""  #: the step in words.
     args: Mapping[str, str] | None = None
-    elements: Mapping[str, tuple[str, ...]] | None = None
-    about: Mapping[str, str] | None = None
+    elements: Mapping[str, tuple[str, ...]] | None = None  #: the elements of each sort.
+    about: Mapping[str, str] | None = None  #: the elements for which the invariant is false, by its parameters.
+    #: the facts of the state that the step and the invariant read; ``fixed`` has the rigid ones, and ``beside`` the
+    #: values that neither reads.
     before: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
-    formula: str = ""
+    changes: tuple[str, ...] = ()  #: what the step changed.
+    formula: str = ""  #: the invariant; ``false`` has its parts that are false afterwards.
     false: tuple[str, ...] = ()
-    holding: tuple[str, ...] = ()
+    holding: tuple[str, ...] = ()  #: the claims and lemmas that hold before the step: all that are assumed there.
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
@@ -700,25 +646,17 @@ FRAME = "frame"
 
 @dataclass(frozen=True, slots=True)
 class ObligationAnswer:
-    """The answer of an engine to one obligation of one variant.
+    """The answer of an engine to one obligation of one variant."""
 
-    Attributes:
-        layer: the id of the threat model of its layer, or empty.
-        obligation: its id, the same for all engines.
-        outcome: ``proved``, ``refuted`` or ``unknown``, or ``frame`` if the action changes no symbol of the invariant,
-            so that there is nothing to prove.
-        digest: the digest of the obligation's text, if engines share the text.
-        reason: why the answer is unknown.
-        core: names of hypotheses that suffice, if the engine reports them.
-    """
-
-    layer: str
-    obligation: str
+    layer: str  #: the id of the threat model of its layer, or empty.
+    obligation: str  #: its id, the same for all engines.
+    #: ``proved``, ``refuted`` or ``unknown``, or ``frame`` if the action changes no symbol of the invariant, so that
+    #: there is nothing to prove.
     outcome: str
-    digest: str = ""
+    digest: str = ""  #: the digest of the obligation's text, if engines share the text.
     seconds: float = 0.0
-    reason: str = ""
-    core: tuple[str, ...] = ()
+    reason: str = ""  #: why the answer is unknown.
+    core: tuple[str, ...] = ()  #: names of hypotheses that suffice, if the engine reports them.
 
     @property
     def invariant(self) -> str:

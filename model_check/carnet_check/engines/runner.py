@@ -76,19 +76,12 @@ class ShardReport:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """How the work of a run is done.
+    """How the work of a run is done."""
 
-    Attributes:
-        jobs: the most worker processes.
-        cluster: the address of the Ray cluster that answers obligations; without one, this machine does.
-        folder: the folder of the cache, or None.
-        shard: the shard of the work to do, or None for all of it.
-    """
-
-    jobs: int = 1
-    cluster: str = ""
-    folder: Path | None = None
-    shard: Shard | None = None
+    jobs: int = 1  #: the most worker processes.
+    cluster: str = ""  #: the address of the Ray cluster that answers obligations; without one, this machine does.
+    folder: Path | None = None  #: the folder of the cache, or None.
+    shard: Shard | None = None  #: the shard of the work to do, or None for all of it.
 
     def pool(self, version: Callable[[], str], *, patience: float | None = None, memory: int = MEMORY) -> Pool:
         """Return workers for obligations; ``version`` returns the solver's version, equal on all machines."""

@@ -34,26 +34,17 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """The packed states that were visited, and how to decode them.
+    """The packed states that were visited, and how to decode them."""
 
-    Attributes:
-        known: what is known of each fact that is not of the kind that its symbol has by default.
-        usual: for a symbol, what is known of all its other facts.
-        fields: where a packed state has what.
-        matters: for a function without a first value in the protocol, the rows whose first value was used.
-        rows: how many states there are.
-        bytes_each: how many bytes a packed state has.
-        start: the row of the first state.
-        columns: the packed states as a table, column by column, a byte wide, the highest byte first.
-    """
-
-    known: Mapping[Fact, Status]
-    usual: Mapping[str, str]
-    fields: tuple[Field, ...]
+    known: Mapping[Fact, Status]  #: what is known of each fact that is not of the kind that its symbol has by default.
+    usual: Mapping[str, str]  #: for a symbol, what is known of all its other facts.
+    fields: tuple[Field, ...]  #: where a packed state has what.
+    #: for a function without a first value in the protocol, the rows whose first value was used.
     matters: Mapping[str, tuple[Row, ...]]
-    rows: int
-    bytes_each: int
-    start: int
+    rows: int  #: how many states there are.
+    bytes_each: int  #: how many bytes a packed state has.
+    start: int  #: the row of the first state.
+    #: the packed states as a table, column by column, a byte wide, the highest byte first.
     columns: bytes = field(repr=False)
 
 

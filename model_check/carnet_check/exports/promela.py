@@ -28,19 +28,12 @@ OVERHEAD = 64
 
 @dataclass(frozen=True, slots=True)
 class ModelHeader:
-    """The parts of the header comment that do not come from the protocol.
+    """The parts of the header comment that do not come from the protocol."""
 
-    Attributes:
-        file: what the model is called.
-        threat: the threat model.
-        expected: the claims that are expected to be broken under it.
-        remarks: what Carnet found.
-    """
-
-    file: str
-    threat: str
-    expected: frozenset[str] = frozenset()
-    remarks: Sequence[str] = ()
+    file: str  #: what the model is called.
+    threat: str  #: the threat model.
+    expected: frozenset[str] = frozenset()  #: the claims that are expected to be broken under it.
+    remarks: Sequence[str] = ()  #: what Carnet found.
 
 
 def promela(protocol: Protocol, instance: Instance, ground: Ground, told: ModelHeader) -> str:

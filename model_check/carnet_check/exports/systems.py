@@ -111,18 +111,13 @@ class Liveness:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One specification, with all claims that are proved of it.
-
-    Attributes:
-        inhabited: says of each uninterpreted sort that it has an element; these come first among the axioms in Coq.
-        stated: for each claim, the name of its invariant and the threat models that it is claimed under.
-        liveness: the liveness properties that the Coq files have words for.
-    """
+    """One specification, with all claims that are proved of it."""
 
     protocol: str
     variant: str
     without: tuple[str, ...]
     digest: str
+    #: says of each uninterpreted sort that it has an element; these come first among the axioms in Coq.
     inhabited: tuple[Named, ...]
     symbols: tuple[Named, ...]
     enumerations: Mapping[str, tuple[Name, ...]]
@@ -131,8 +126,9 @@ class System:
     actions: tuple[Action, ...]
     threats: Mapping[str, tuple[Named, ...]]
     layers: tuple[Layer, ...]
+    #: for each claim, the name of its invariant and the threat models that it is claimed under.
     stated: Mapping[str, tuple[str, tuple[str, ...]]]
-    liveness: tuple[Liveness, ...]
+    liveness: tuple[Liveness, ...]  #: the liveness properties that the Coq files have words for.
 
     @property
     def assumed(self) -> Layer:

@@ -143,27 +143,20 @@ MOST_SIZES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """The instances of a search that all its claims share.
+    """The instances of a search that all its claims share."""
 
-    Attributes:
-        elements: the number of elements of each uninterpreted sort, by its name.
-        interpretations: how many interpretations of the rigid symbols are explored.
-        allowed: how many interpretations the axioms allow with these elements, up to renaming; ``None`` if they were
-            not counted, because the family chose one, or because there are too many.
-        first_values: the symbols without an initial value; each interpretation is explored with every choice of their
-            first values, and the numbers above count these choices.
-        fixed: the value of each rigid symbol, if one interpretation was chosen where the axioms may allow others.
-        shortfall: why less is explored than the name of the profile promises, and what is explored instead.
-        authors_words: the author's description of the size.
-    """
-
-    elements: tuple[tuple[str, int], ...]
-    interpretations: int = 1
+    elements: tuple[tuple[str, int], ...]  #: the number of elements of each uninterpreted sort, by its name.
+    interpretations: int = 1  #: how many interpretations of the rigid symbols are explored.
+    #: how many interpretations the axioms allow with these elements, up to renaming; ``None`` if they were not counted,
+    #: because the family chose one, or because there are too many.
     allowed: int | None = None
+    #: the symbols without an initial value; each interpretation is explored with every choice of their first values,
+    #: and the numbers above count these choices.
     first_values: tuple[str, ...] = ()
+    #: the value of each rigid symbol, if one interpretation was chosen where the axioms may allow others.
     fixed: tuple[tuple[str, str], ...] = ()
-    shortfall: str = ""
-    authors_words: str = ""
+    shortfall: str = ""  #: why less is explored than the name of the profile promises, and what is explored instead.
+    authors_words: str = ""  #: the author's description of the size.
 
     @property
     def share(self) -> str:

@@ -102,11 +102,7 @@ def _by_names(symbol: Symbol, table: Table, instance: Instance) -> dict[Row, str
 
 
 class Meanings:
-    """The interpretations of the rigid symbols over given elements, and the first values of the free symbols.
-
-    Attributes:
-        symbols: the symbols, in the order in which they are decided.
-    """
+    """The interpretations of the rigid symbols over given elements, and the first values of the free symbols."""
 
     def __init__(
         self,
@@ -117,6 +113,7 @@ class Meanings:
         most: int = MOST_LOOKED_AT,
     ) -> None:
         rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
+        #: the symbols, in the order in which they are decided.
         self.symbols = sorted(rigid, key=lambda symbol: (symbol.is_relation, len(symbol.domain))) + list(free)
         self._left = most
         self._sizes = _Sizes(protocol, elements)

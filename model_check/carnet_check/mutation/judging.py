@@ -53,24 +53,16 @@ class KilledBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The judgement on one mutant.
+    """The judgement on one mutant."""
 
-    Attributes:
-        key: the key of the mutant.
-        by: the check that killed it.
-        evidence: what shows the judgement, in words.
-        core: for an equivalent mutant, the names of the hypotheses from which the equivalence follows.
-        seconds: how long judging took.
-        refuted: for a failed proof, the invariant that is not preserved; it is tried first when the specification
-            changes.
-    """
-
-    key: str
+    key: str  #: the key of the mutant.
     fate: MutantStatus
-    by: str = ""
-    evidence: str = ""
+    by: str = ""  #: the check that killed it.
+    evidence: str = ""  #: what shows the judgement, in words.
+    #: for an equivalent mutant, the names of the hypotheses from which the equivalence follows.
     core: tuple[str, ...] = ()
-    seconds: float = 0.0
+    seconds: float = 0.0  #: how long judging took.
+    #: for a failed proof, the invariant that is not preserved; it is tried first when the specification changes.
     refuted: str = ""
 
 

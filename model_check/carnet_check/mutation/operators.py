@@ -29,23 +29,16 @@ class Operator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One change of a variant.
-
-    Attributes:
-        name: the place and the change, as in ``lend/guard clean/drop``; a mutant of this name is there in every run.
-        parts: the guards and updates that are changed, as proofs name them: ``guard:clean``.
-        action: the changed action; ``None`` where an axiom is dropped.
-        axiom: the name of the axiom that is dropped.
-        threat: the threat model that the axiom belongs to; empty: the protocol.
-    """
+    """One change of a variant."""
 
     variant: str
+    #: the place and the change, as in ``lend/guard clean/drop``; a mutant of this name is there in every run.
     name: str
     operator: Operator
-    parts: tuple[str, ...]
-    action: Action | None = None
-    axiom: str = ""
-    threat: str = ""
+    parts: tuple[str, ...]  #: the guards and updates that are changed, as proofs name them: ``guard:clean``.
+    action: Action | None = None  #: the changed action; ``None`` where an axiom is dropped.
+    axiom: str = ""  #: the name of the axiom that is dropped.
+    threat: str = ""  #: the threat model that the axiom belongs to; empty: the protocol.
 
     @property
     def key(self) -> str:

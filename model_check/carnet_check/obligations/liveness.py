@@ -45,17 +45,14 @@ class Condition:
     """One condition of the rule: a step of ``action`` from a state with ``before`` leads to a state with ``after``.
 
     Without an action both formulas are about the same state. They are those of ``model_check/coq/Liveness.v``.
-
-    Attributes:
-        id: ``live/PROPERTY/waits/ACTION``, or ``live/PROPERTY/by/STAGES/…`` for a condition that depends on the stages.
-        lacking: the explanation of the property's verdict if the condition is not proved.
     """
 
+    #: ``live/PROPERTY/waits/ACTION``, or ``live/PROPERTY/by/STAGES/…`` for a condition that depends on the stages.
     id: str
     action: Action | None
     before: Term
     after: Term
-    lacking: str
+    lacking: str  #: the explanation of the property's verdict if the condition is not proved.
 
 
 class Rule:

@@ -206,17 +206,12 @@ def _check_update(update: Update, action: Action, reader: Reader) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Claims that are proved together: those that hold under one threat model, or, without one, under all.
-
-    Attributes:
-        known: invariants that are proved in another layer.
-        claims: the invariants to be proved.
-    """
+    """Claims that are proved together: those that hold under one threat model, or, without one, under all."""
 
     protocol: Protocol
     threat: Threat | None
-    known: tuple[Invariant, ...]
-    claims: tuple[Invariant, ...]
+    known: tuple[Invariant, ...]  #: invariants that are proved in another layer.
+    claims: tuple[Invariant, ...]  #: the invariants to be proved.
     reading: Reading = field(repr=False)
 
     @cached_property
@@ -246,19 +241,15 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Obligation:
-    """One proof obligation: no values of the constants make all hypotheses and the negated goal true.
+    """One proof obligation: no values of the constants make all hypotheses and the negated goal true."""
 
-    Attributes:
-        id: ``init/<invariant>`` or ``step/<action>/<invariant>``, with the layer's threat model, if any, in front.
-        steps: the action that has to preserve the invariant; ``None`` for the first state.
-        skipped: the action changes no symbol of the invariant. The only hypotheses are then the invariant and its
-            negation, so all such pairs of an invariant have the same text.
-    """
-
-    id: str
+    id: str  #: ``init/<invariant>`` or ``step/<action>/<invariant>``, with the layer's threat model, if any, in front.
     layer: Layer = field(repr=False)
     statement: Statement = field(repr=False)
+    #: the action that has to preserve the invariant; ``None`` for the first state.
     steps: Steps | None = field(repr=False)
+    #: the action changes no symbol of the invariant. The only hypotheses are then the invariant and its negation, so
+    #: all such pairs of an invariant have the same text.
     skipped: bool = False
 
     @property

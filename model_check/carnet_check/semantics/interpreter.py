@@ -263,19 +263,12 @@ Affected = Callable[[State, Env], list[tuple[Row, str]]]
 
 @dataclass(frozen=True, slots=True)
 class _ActionFunctions:
-    """What an action asks of a state and does to it.
+    """What an action asks of a state and does to it."""
 
-    Attributes:
-        action: it itself.
-        checks: the parts of its guards, by the number of parameters that must be known to check them.
-        guards: each guard by its name.
-        updates: each update with the function for the rows that it is about.
-    """
-
-    action: Action
-    checks: list[list[Value]]
-    guards: list[tuple[str, Value]]
-    updates: list[tuple[Update, Affected]]
+    action: Action  #: it itself.
+    checks: list[list[Value]]  #: the parts of its guards, by the number of parameters that must be known to check them.
+    guards: list[tuple[str, Value]]  #: each guard by its name.
+    updates: list[tuple[Update, Affected]]  #: each update with the function for the rows that it is about.
 
 
 class Firing:
@@ -502,14 +495,10 @@ class _ReplayNode:
 
 
 class Replays:
-    """Replays traces of one protocol on one instance; many shortest traces have a common prefix.
-
-    Attributes:
-        interpreter: the interpreter that takes the steps.
-    """
+    """Replays traces of one protocol on one instance; many shortest traces have a common prefix."""
 
     def __init__(self, interpreter: Interpreter) -> None:
-        self.interpreter = interpreter
+        self.interpreter = interpreter  #: the interpreter that takes the steps.
         self._begins: dict[bool, _ReplayNode] = {}
 
     def end(self, steps: Iterable[TraceStep]) -> State:

@@ -39,17 +39,11 @@ ROUNDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An update that makes a fact true, or gives a function a value, and what holds after it.
+    """An update that makes a fact true, or gives a function a value, and what holds after it."""
 
-    Attributes:
-        action: the name of the step.
-        subject: the relation or function at distinct variables.
-        facts: literals and clauses that hold after the step, over these variables and further ones.
-    """
-
-    action: str
-    subject: Apply
-    facts: tuple[Term, ...]
+    action: str  #: the name of the step.
+    subject: Apply  #: the relation or function at distinct variables.
+    facts: tuple[Term, ...]  #: literals and clauses that hold after the step, over these variables and further ones.
 
 
 @dataclass(frozen=True, slots=True)

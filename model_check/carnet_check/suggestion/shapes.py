@@ -473,15 +473,10 @@ def _letters(protocol: Protocol) -> dict[Sort, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Premises that may stand before what is guessed.
+    """Premises that may stand before what is guessed."""
 
-    Attributes:
-        parts: the premises, over variables of their own.
-        hubs: the variables that all premises which change are about.
-    """
-
-    parts: tuple[Term, ...]
-    hubs: frozenset[Var]
+    parts: tuple[Term, ...]  #: the premises, over variables of their own.
+    hubs: frozenset[Var]  #: the variables that all premises which change are about.
 
     @property
     def is_condition(self) -> bool:

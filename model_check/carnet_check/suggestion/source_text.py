@@ -41,14 +41,10 @@ WORDS = frozenset(("Formula", "exists", "false", "forall", "implies", "true", "u
 
 @dataclass(frozen=True, slots=True)
 class AuthorNames:
-    """The Python names that an author uses for symbols, sorts and words of the language.
+    """The Python names that an author uses for symbols, sorts and words of the language."""
 
-    Attributes:
-        draft: the draft that lemmas are stated of.
-        scope: the values of all names that can be used beside the claims.
-    """
-
-    draft: str = "draft"
+    draft: str = "draft"  #: the draft that lemmas are stated of.
+    #: the values of all names that can be used beside the claims.
     scope: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod

@@ -35,36 +35,22 @@ UNWRITTEN = "the names beside the claims cannot say"
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """The suggested lemmas for the claims of one variant that have no proof under a threat model.
+    """The suggested lemmas for the claims of one variant that have no proof under a threat model."""
 
-    Attributes:
-        variant: the design.
-        threat: the id of the threat model whose axioms the proofs use, or nothing: they use none.
-        lemmas: what to add; each is proved, and none can be left out.
-        proved: the claims that are proved with them, and the lemmas that each of them needs.
-        supported: the lemmas of the protocol that have no proof without them, likewise.
-        open: the claims that no candidate proves, or none that can be written.
-        tried: how many candidates the engine was asked about, for earlier suggestions included.
-        seconds: how long it took to look.
-        names: what the author calls things.
-        unwritten: lemmas of a proof that is not offered, as their text beside the claims would say something else.
-        designs: all variants of the family.
-        limit: the work after which the search was stopped, in words, or nothing: it came to its end.
-        undecided: how many candidates, which no visited state falsifies, got no definite answer, counted likewise.
-    """
-
-    variant: str
-    threat: str
-    lemmas: tuple[Invariant, ...]
-    proved: dict[str, tuple[str, ...]]
-    supported: dict[str, tuple[str, ...]]
-    open: tuple[str, ...]
-    tried: int
-    seconds: float
-    names: AuthorNames
+    variant: str  #: the design.
+    threat: str  #: the id of the threat model whose axioms the proofs use, or nothing: they use none.
+    lemmas: tuple[Invariant, ...]  #: what to add; each is proved, and none can be left out.
+    proved: dict[str, tuple[str, ...]]  #: the claims that are proved with them, and the lemmas that each of them needs.
+    supported: dict[str, tuple[str, ...]]  #: the lemmas of the protocol that have no proof without them, likewise.
+    open: tuple[str, ...]  #: the claims that no candidate proves, or none that can be written.
+    tried: int  #: how many candidates the engine was asked about, for earlier suggestions included.
+    seconds: float  #: how long it took to look.
+    names: AuthorNames  #: what the author calls things.
+    #: lemmas of a proof that is not offered, as their text beside the claims would say something else.
     unwritten: tuple[Invariant, ...] = ()
-    designs: tuple[str, ...] = ()
-    limit: str = ""
+    designs: tuple[str, ...] = ()  #: all variants of the family.
+    limit: str = ""  #: the work after which the search was stopped, in words, or nothing: it came to its end.
+    #: how many candidates, which no visited state falsifies, got no definite answer, counted likewise.
     undecided: int = 0
 
     @property

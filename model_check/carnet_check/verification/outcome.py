@@ -42,21 +42,13 @@ class Refutation:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The status of an invariant, and its evidence.
+    """The status of an invariant, and its evidence."""
 
-    Attributes:
-        standing: the status from the proving engine, or REFUTED if exploring refutes the invariant.
-        engine: the proving engine.
-        refutation: a trace to a state that violates it, if there is one.
-        searched: the searches that found no such trace.
-        ctis: counterexamples to induction.
-    """
-
-    standing: InvariantStatus
-    engine: str
-    refutation: Refutation | None = None
-    searched: str = ""
-    ctis: tuple[Cti, ...] = ()
+    standing: InvariantStatus  #: the status from the proving engine, or REFUTED if exploring refutes the invariant.
+    engine: str  #: the proving engine.
+    refutation: Refutation | None = None  #: a trace to a state that violates it, if there is one.
+    searched: str = ""  #: the searches that found no such trace.
+    ctis: tuple[Cti, ...] = ()  #: counterexamples to induction.
 
 
 def diagnose(

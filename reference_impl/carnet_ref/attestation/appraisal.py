@@ -158,22 +158,14 @@ POLICY: Final = "policy"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference between found and expected values, as a reason for a refusal.
+    """A difference between found and expected values, as a reason for a refusal."""
 
-    Attributes:
-        what: the thing, such as ``measurement 9`` or ``SGX TCB component 3``.
-        found: its value.
-        expected: the values that are accepted; none where only the thing itself is to be named, as a revoked
-            certificate.
-        origin: whose values these are, such as a RIM or a TCB level, by version and date.
-        details: the same in parts, for programs, by names of JSON.
-    """
-
-    what: str
-    found: str
+    what: str  #: the thing, such as ``measurement 9`` or ``SGX TCB component 3``.
+    found: str  #: its value.
+    #: the values that are accepted; none where only the thing itself is to be named, as a revoked certificate.
     expected: tuple[str, ...] = ()
-    origin: str = ""
-    details: Mapping[str, object] = field(default_factory=dict)
+    origin: str = ""  #: whose values these are, such as a RIM or a TCB level, by version and date.
+    details: Mapping[str, object] = field(default_factory=dict)  #: the same in parts, for programs, by names of JSON.
 
     def __str__(self) -> str:
         by = f", by {self.origin}" if self.origin else ""
@@ -351,15 +343,11 @@ class Appraisal:
 
 
 class RefusedError(Exception):
-    """Evidence is refused at a step.
-
-    Attributes:
-        step: the step, with the reason.
-    """
+    """Evidence is refused at a step."""
 
     def __init__(self, step: AppraisalStep) -> None:
         super().__init__(f"{step.id}: {step.detail}")
-        self.step = step
+        self.step = step  #: the step, with the reason.
 
 
 class Checklist:

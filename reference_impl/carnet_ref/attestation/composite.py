@@ -43,24 +43,15 @@ SOURCE: Final = "RFC 9266; Sardar et al., Identity Crisis"
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The values that a TD commits to in its quote.
+    """The values that a TD commits to in its quote."""
 
-    Attributes:
-        role: what the TD is in the protocol, such as ``orchestrator``.
-        exporter: the exporter of the channel that it answers on, 32 to 64 bytes.
-        gpu_report_digest: the SHA-384 of its GPU's report.
-        nonce: the 32 bytes that the other end of the channel asked with.
-        epoch: the key epoch from which on the evidence is to be relied on.
-        manifest: the SHA-384 of the job's manifest.
-        instance: the 32 bytes that the TD drew when it first started, which tell it from others of its code and job.
-    """
-
-    role: str
-    exporter: bytes
-    gpu_report_digest: bytes
-    nonce: bytes
-    epoch: int
-    manifest: bytes
+    role: str  #: what the TD is in the protocol, such as ``orchestrator``.
+    exporter: bytes  #: the exporter of the channel that it answers on, 32 to 64 bytes.
+    gpu_report_digest: bytes  #: the SHA-384 of its GPU's report.
+    nonce: bytes  #: the 32 bytes that the other end of the channel asked with.
+    epoch: int  #: the key epoch from which on the evidence is to be relied on.
+    manifest: bytes  #: the SHA-384 of the job's manifest.
+    #: the 32 bytes that the TD drew when it first started, which tell it from others of its code and job.
     instance: bytes
 
     def encode(self) -> bytes:

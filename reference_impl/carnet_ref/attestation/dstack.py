@@ -63,22 +63,14 @@ EVIDENCE_NAMES: Final[Mapping[Platform, str]] = {
 
 
 class Envelope(NamedTuple):
-    """The content of an envelope.
+    """The content of an envelope."""
 
-    Attributes:
-        version: of the envelope.
-        platform: whose evidence it is.
-        evidence: a TDX quote, an SNP report, or a document of AWS Nitro.
-        certificates: those beside an SNP report, in DER.
-        report_data: the 64 bytes that the evidence has to be asked with.
-        event_log: the log beside a TDX quote, as the JSON list that the guest agent writes elsewhere; empty without.
-    """
-
-    version: int
-    platform: Platform
-    evidence: bytes
-    report_data: bytes
-    certificates: tuple[bytes, ...] = ()
+    version: int  #: of the envelope.
+    platform: Platform  #: whose evidence it is.
+    evidence: bytes  #: a TDX quote, an SNP report, or a document of AWS Nitro.
+    report_data: bytes  #: the 64 bytes that the evidence has to be asked with.
+    certificates: tuple[bytes, ...] = ()  #: those beside an SNP report, in DER.
+    #: the log beside a TDX quote, as the JSON list that the guest agent writes elsewhere; empty without.
     event_log: bytes = b""
 
     @property

@@ -94,15 +94,11 @@ class AppraisalContext(NamedTuple, Generic[Policy]):
 
 
 class NeedsOptionError(UsageError):
-    """Evidence cannot be appraised without an option that is missing.
-
-    Attributes:
-        option: its name, without the dashes.
-    """
+    """Evidence cannot be appraised without an option that is missing."""
 
     def __init__(self, message: str, option: str) -> None:
         super().__init__(message)
-        self.option = option
+        self.option = option  #: its name, without the dashes.
 
 
 def _nothing_more(_: object) -> Iterable[kinds.Layer]:
@@ -110,33 +106,26 @@ def _nothing_more(_: object) -> Iterable[kinds.Layer]:
 
 
 class Format(NamedTuple, Generic[_Parsed, Policy]):
-    """One format of evidence.
+    """One format of evidence."""
 
-    Attributes:
-        argument: what the evidence itself is called on the command line.
-        help: what the subcommand's help says.
-        options: what else can be given, in the order of the help.
-        recognise: makes evidence of the bytes that were given, and raises ``MalformedError`` on what is none.
-        combine: makes one evidence of that of several files, and raises ``MalformedError`` on too much; without it, one
-            file is given.
-        appraise: goes through the steps of the appraisal.
-        describe: what the evidence is beside its kind, such as its version and product, as layers from the outermost to
-            the innermost; it may raise ``MalformedError`` on what the appraisal refuses.
-        policy: the keys of its policies, with their presets; without it, there is no ``--policy``.
-        results: how an appraisal becomes a result for others; without it, there is no ``--ear``.
-        anchored: whether it rests on trust anchors; without them, there is no ``--trust-anchor``.
-    """
-
-    argument: str
-    help: str
-    options: tuple[Option, ...]
+    argument: str  #: what the evidence itself is called on the command line.
+    help: str  #: what the subcommand's help says.
+    options: tuple[Option, ...]  #: what else can be given, in the order of the help.
+    #: makes evidence of the bytes that were given, and raises ``MalformedError`` on what is none.
     recognise: Callable[[bytes, OptionValues], _Parsed]
+    #: goes through the steps of the appraisal.
     appraise: Callable[[_Parsed, OptionValues, AppraisalContext[Policy]], Appraisal]
+    #: the keys of its policies, with their presets; without it, there is no ``--policy``.
     policy: PolicyForm[Policy] | None = None
+    #: makes one evidence of that of several files, and raises ``MalformedError`` on too much; without it, one file is
+    #: given.
     combine: Callable[[Sequence[_Parsed]], _Parsed] | None = None
+    #: what the evidence is beside its kind, such as its version and product, as layers from the outermost to the
+    #: innermost; it may raise ``MalformedError`` on what the appraisal refuses.
     describe: Callable[[_Parsed], Iterable[kinds.Layer]] = _nothing_more
+    #: how an appraisal becomes a result for others; without it, there is no ``--ear``.
     results: ResultProfile | None = None
-    anchored: bool = True
+    anchored: bool = True  #: whether it rests on trust anchors; without them, there is no ``--trust-anchor``.
 
     @property
     def default_policy(self) -> Policy | None:

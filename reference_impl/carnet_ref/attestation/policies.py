@@ -285,19 +285,12 @@ def _malformed(where: str, expected: str, found: object) -> MalformedError:
 
 
 class PolicyKey(NamedTuple):
-    """A key of a policy.
+    """A key of a policy."""
 
-    Attributes:
-        name: how it is written in a file.
-        kind: what values it may have.
-        default: its value where neither a file nor a preset says it; with ``None``, ``null`` may be written, too.
-        meaning: what it means, in one line.
-    """
-
-    name: str
-    kind: ValueKind
-    default: Any
-    meaning: str
+    name: str  #: how it is written in a file.
+    kind: ValueKind  #: what values it may have.
+    default: Any  #: its value where neither a file nor a preset says it; with ``None``, ``null`` may be written, too.
+    meaning: str  #: what it means, in one line.
 
     def read(self, value: object) -> Any:
         """Parse a JSON value. Raises MalformedError if it is of another kind."""
@@ -340,14 +333,11 @@ def declared_keys(*policies: type) -> dict[str, PolicyKey]:
 
 @dataclass(frozen=True, slots=True)
 class AppraisalPolicy:
-    """What every policy has.
+    """What every policy has."""
 
-    Attributes:
-        require: the steps that must have been taken and have held; none: nothing is accepted.
-        preset: what it was inherited from; an inventory says of every acceptance that it is one.
-    """
-
+    #: the steps that must have been taken and have held; none: nothing is accepted.
     require: frozenset[str] = frozenset()
+    #: what it was inherited from; an inventory says of every acceptance that it is one.
     preset: Preset = field(default=Preset.DEFAULT, kw_only=True)
 
 
@@ -365,24 +355,18 @@ class EffectivePolicy(NamedTuple, Generic[Policy]):
 
 @dataclass(frozen=True)
 class PolicyForm(Generic[Policy]):
-    """The policies of one format.
+    """The policies of one format."""
 
-    Attributes:
-        keys: every key by its name, ``preset`` aside.
-        build: makes the policy of the values of all keys, and of the preset.
-        strict: what the strict preset says otherwise than the default one: evidence is fresh, compared, not revoked and
-            up to date.
-        default: what the default preset says otherwise than each key's own default.
-        inventory: what the inventory says otherwise: what the evidence is and who signed it is all that is asked.
-        check: raises ``MalformedError`` on keys that do not go together.
-    """
-
-    keys: Mapping[str, PolicyKey]
+    keys: Mapping[str, PolicyKey]  #: every key by its name, ``preset`` aside.
+    #: makes the policy of the values of all keys, and of the preset.
     build: Callable[[Mapping[str, Any], Preset], Policy]
+    #: what the strict preset says otherwise than the default one: evidence is fresh, compared, not revoked and up to
+    #: date.
     strict: Mapping[str, Any]
-    default: Mapping[str, Any]
+    default: Mapping[str, Any]  #: what the default preset says otherwise than each key's own default.
+    #: what the inventory says otherwise: what the evidence is and who signed it is all that is asked.
     inventory: Mapping[str, Any]
-    check: Callable[[Policy], None] = lambda _: None
+    check: Callable[[Policy], None] = lambda _: None  #: raises ``MalformedError`` on keys that do not go together.
 
     def preset(self, preset: Preset) -> EffectivePolicy[Policy]:
         """Return a preset by itself."""

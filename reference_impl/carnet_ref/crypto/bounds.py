@@ -51,19 +51,12 @@ def one_key_integrity(attempts: int, longest: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The total use of many keys.
+    """The total use of many keys."""
 
-    Attributes:
-        blocks: the blocks protected by all keys together.
-        attempts: the forged messages tried against all keys together.
-        longest: the blocks of the longest message.
-        most: the most blocks protected by one key.
-    """
-
-    blocks: int
-    attempts: int
-    longest: int
-    most: int
+    blocks: int  #: the blocks protected by all keys together.
+    attempts: int  #: the forged messages tried against all keys together.
+    longest: int  #: the blocks of the longest message.
+    most: int  #: the most blocks protected by one key.
 
     @property
     def confidentiality(self) -> Fraction:

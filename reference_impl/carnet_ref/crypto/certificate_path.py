@@ -104,15 +104,11 @@ def own_warning_filters() -> Iterator[None]:
 
 
 class PathError(ValueError):
-    """Certificates do not form a valid path to a trust anchor.
-
-    Attributes:
-        certificate: the certificate with the fault; ``None`` if it is none of them.
-    """
+    """Certificates do not form a valid path to a trust anchor."""
 
     def __init__(self, reason: str, certificate: x509.Certificate | None = None) -> None:
         super().__init__(reason)
-        self.certificate = certificate
+        self.certificate = certificate  #: the certificate with the fault; ``None`` if it is none of them.
 
 
 def parse_pem_chain(data: bytes, *, zero_serial: bool = False) -> tuple[x509.Certificate, ...]:

@@ -36,29 +36,20 @@ class CryptoError(Exception):
 
 
 class AuthenticationError(CryptoError):
-    """A tag, a signature or a MAC does not verify.
-
-    Attributes:
-        what: the name of the object that was checked.
-    """
+    """A tag, a signature or a MAC does not verify."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} does not verify")
-        self.what = what
+        self.what = what  #: the name of the object that was checked.
 
 
 class KeyMaterialError(CryptoError):
-    """A key, a nonce or a key share has the wrong size, or is outside the group.
-
-    Attributes:
-        what: the input.
-        reason: what is wrong with it.
-    """
+    """A key, a nonce or a key share has the wrong size, or is outside the group."""
 
     def __init__(self, what: str, reason: str) -> None:
         super().__init__(f"{what}: {reason}")
-        self.what = what
-        self.reason = reason
+        self.what = what  #: the input.
+        self.reason = reason  #: what is wrong with it.
 
 
 class _Aead:

@@ -24,25 +24,15 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A quantity known to lie between two bounds.
+    """A quantity known to lie between two bounds."""
 
-    Attributes:
-        name: what it is.
-        unit: ``B/s``, ``s``, ``B`` or ``1`` (a pure number).
-        low: the lower bound.
-        nominal: the value used where one value must be named.
-        high: the upper bound.
-        standing: cited from its source, from a secondary one, measured here, or assumed.
-        source: where it comes from; for an assumed one, why the interval is what it is.
-    """
-
-    name: str
-    unit: str
-    low: float
-    nominal: float
-    high: float
-    standing: Standing
-    source: str
+    name: str  #: what it is.
+    unit: str  #: ``B/s``, ``s``, ``B`` or ``1`` (a pure number).
+    low: float  #: the lower bound.
+    nominal: float  #: the value used where one value must be named.
+    high: float  #: the upper bound.
+    standing: Standing  #: cited from its source, from a secondary one, measured here, or assumed.
+    source: str  #: where it comes from; for an assumed one, why the interval is what it is.
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.nominal <= self.high:

@@ -55,20 +55,13 @@ class KeyDemand:
 
     Raises QuantityError if there is nothing to protect, or no engine for so many holders; KeyMaterialError if the
     driver has no limit for that advantage.
-
-    Attributes:
-        dataset: all data of all holders.
-        buffer: what the GPU takes on one visit.
-        holders: among how many the dataset is spread evenly.
-        model: the size of the model.
-        exponent: the advantage that an attacker may have, 2^-exponent.
     """
 
-    dataset: Size
-    buffer: Size
-    holders: int
-    model: Size
-    exponent: int
+    dataset: Size  #: all data of all holders.
+    buffer: Size  #: what the GPU takes on one visit.
+    holders: int  #: among how many the dataset is spread evenly.
+    model: Size  #: the size of the model.
+    exponent: int  #: the advantage that an attacker may have, 2^-exponent.
 
     def __post_init__(self) -> None:
         for name, size in (("dataset", self.dataset), ("buffer", self.buffer), ("model", self.model)):
@@ -109,25 +102,16 @@ class KeyDemand:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How much data a session can carry.
-
-    Attributes:
-        hand_overs: how many before the session is renewed.
-        sessions: how many sessions the whole dataset takes.
-        ended_by: what is used up first.
-        most: work units under the key that protects most.
-        session: what an attacker gains against a session's keys together.
-        job: what an attacker gains against the keys of all sessions together.
-    """
+    """How much data a session can carry."""
 
     schedule: Schedule
     target: Target
-    hand_overs: int
-    sessions: int
-    ended_by: str
-    most: int
-    session: Fraction
-    job: Fraction
+    hand_overs: int  #: how many before the session is renewed.
+    sessions: int  #: how many sessions the whole dataset takes.
+    ended_by: str  #: what is used up first.
+    most: int  #: work units under the key that protects most.
+    session: Fraction  #: what an attacker gains against a session's keys together.
+    job: Fraction  #: what an attacker gains against the keys of all sessions together.
 
 
 def capacity(demand: KeyDemand, schedule: Schedule, target: Target) -> Capacity | None:

@@ -36,24 +36,15 @@ class Demand:
 
     Raises QuantityError if something is zero, more than there can be of it, or a buffer would take more chunks than are
     simulated.
-
-    Attributes:
-        dataset: all data of all holders, visited once in an epoch.
-        buffer: what the GPU takes on one visit.
-        holders: among how many the dataset is spread evenly.
-        network: the link between machines.
-        lease: how long a holder may keep the GPU.
-        model: the size of the model, and of its gradients.
-        rounds: how often the model is exchanged in an epoch when it is shared instead.
     """
 
-    dataset: Size
-    buffer: Size
-    holders: int
-    network: Rate
-    lease: Duration
-    model: Size
-    rounds: int
+    dataset: Size  #: all data of all holders, visited once in an epoch.
+    buffer: Size  #: what the GPU takes on one visit.
+    holders: int  #: among how many the dataset is spread evenly.
+    network: Rate  #: the link between machines.
+    lease: Duration  #: how long a holder may keep the GPU.
+    model: Size  #: the size of the model, and of its gradients.
+    rounds: int  #: how often the model is exchanged in an epoch when it is shared instead.
 
     def __post_init__(self) -> None:
         if self.holders < 1 or self.rounds < 1:
@@ -114,36 +105,22 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class TransferPlan:
-    """The cost of an epoch, for each way of moving data.
+    """The cost of an epoch, for each way of moving data."""
 
-    Attributes:
-        hand_overs: visits of the GPU.
-        visit: one visit, data in and scrub included, training not.
-        sessions: how many at least, for a session's keys have room for so many hand-overs only.
-        model_moves: the model to the GPU and back, once in a session; no hand-over moves it.
-        travelling: all visits, and the model's moves.
-        conventional: sending the dataset instead.
-        shared_model: sending the model instead, to GPUs that every holder has.
-        rotations_for_visits: rotations that travelling makes anyway: out and home.
-        rotations_for_limit: rotations that the key limit would force on one key for the whole dataset.
-        lease_holds: whether a visit ends within the lease even at its dearest.
-        largest_buffer: the largest buffer whose visit ends within the lease, at nominal costs; empty if there is none.
-        break_even: the buffer from which on travelling beats sending the data, at nominal costs.
-        deck_saved_seconds: what travelling saves in an epoch with the unattributed times that the deck's table shows.
-    """
-
-    hand_overs: int
-    visit: Span
-    sessions: int
-    model_moves: Span
-    travelling: Span
-    conventional: Span
-    shared_model: Span
-    rotations_for_visits: int
-    rotations_for_limit: int
-    lease_holds: bool
+    hand_overs: int  #: visits of the GPU.
+    visit: Span  #: one visit, data in and scrub included, training not.
+    sessions: int  #: how many at least, for a session's keys have room for so many hand-overs only.
+    model_moves: Span  #: the model to the GPU and back, once in a session; no hand-over moves it.
+    travelling: Span  #: all visits, and the model's moves.
+    conventional: Span  #: sending the dataset instead.
+    shared_model: Span  #: sending the model instead, to GPUs that every holder has.
+    rotations_for_visits: int  #: rotations that travelling makes anyway: out and home.
+    rotations_for_limit: int  #: rotations that the key limit would force on one key for the whole dataset.
+    lease_holds: bool  #: whether a visit ends within the lease even at its dearest.
+    #: the largest buffer whose visit ends within the lease, at nominal costs; empty if there is none.
     largest_buffer: Size
-    break_even: Size
+    break_even: Size  #: the buffer from which on travelling beats sending the data, at nominal costs.
+    #: what travelling saves in an epoch with the unattributed times that the deck's table shows.
     deck_saved_seconds: Seconds
 
 

@@ -248,19 +248,13 @@ class Transfer:
     """A volume and the pieces it is cut into.
 
     Raises QuantityError if there would be no chunk, no bounce buffer to put one in, or none between two rotations.
-
-    Attributes:
-        total: the volume.
-        chunk: the size of all chunks but the last.
-        overlap: whether chunks overlap.
-        buffers: how many bounce buffers there are; ``None`` for as many as it takes.
-        rotate_every: after how many chunks the key of the last channel is rotated; ``None`` for never.
     """
 
-    total: Size
-    chunk: Size
-    overlap: Overlap = Overlap.PIPELINED
-    buffers: int | None = None
+    total: Size  #: the volume.
+    chunk: Size  #: the size of all chunks but the last.
+    overlap: Overlap = Overlap.PIPELINED  #: whether chunks overlap.
+    buffers: int | None = None  #: how many bounce buffers there are; ``None`` for as many as it takes.
+    #: after how many chunks the key of the last channel is rotated; ``None`` for never.
     rotate_every: int | None = None
 
     def __post_init__(self) -> None:

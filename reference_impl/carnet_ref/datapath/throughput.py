@@ -113,21 +113,13 @@ def _in_threads(work: Callable[[int], None], threads: int, clock: Clock) -> Seco
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Link and bare loop at one chunk size and number of lanes.
+    """Link and bare loop at one chunk size and number of lanes."""
 
-    Attributes:
-        chunk: the size of a chunk.
-        threads: how many lanes.
-        link: the link's best rate; a byte counts once, though it is sealed and opened.
-        bare: the bare loop's best rate.
-        share: the median, over pairs of runs one right after the other, of the link's rate over the bare loop's.
-    """
-
-    chunk: Size
-    threads: int
-    link: Rate
-    bare: Rate
-    share: float
+    chunk: Size  #: the size of a chunk.
+    threads: int  #: how many lanes.
+    link: Rate  #: the link's best rate; a byte counts once, though it is sealed and opened.
+    bare: Rate  #: the bare loop's best rate.
+    share: float  #: the median, over pairs of runs one right after the other, of the link's rate over the bare loop's.
 
 
 def measure(volume: Size, chunk: Size, threads: int, rounds: int, random: Random, clock: Clock) -> Throughput:

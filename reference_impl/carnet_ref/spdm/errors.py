@@ -8,29 +8,20 @@ from typing import ClassVar
 
 
 class SpdmError(Exception):
-    """An error that ends a session.
+    """An error that ends a session."""
 
-    Attributes:
-        kind: a stable id of the reason.
-    """
-
-    kind: ClassVar[str] = "spdm"
+    kind: ClassVar[str] = "spdm"  #: a stable id of the reason.
 
 
 class UnexpectedMessageError(SpdmError):
-    """A message or a call that is not allowed in the present state.
-
-    Attributes:
-        expected: what was awaited.
-        found: what came.
-    """
+    """A message or a call that is not allowed in the present state."""
 
     kind = "unexpected-message"
 
     def __init__(self, expected: str, found: str) -> None:
         super().__init__(f"expected {expected}, found {found}")
-        self.expected = expected
-        self.found = found
+        self.expected = expected  #: what was awaited.
+        self.found = found  #: what came.
 
 
 class DowngradeError(SpdmError):
@@ -49,17 +40,13 @@ class PskRefusedError(SpdmError):
 
 
 class PeerError(SpdmError):
-    """The peer ended the session with an ERROR message.
-
-    Attributes:
-        code: its error code.
-    """
+    """The peer ended the session with an ERROR message."""
 
     kind = "peer-error"
 
     def __init__(self, code: int, data: int) -> None:
         super().__init__(f"the peer sent ERROR {code:#04x}, data {data:#04x}")
-        self.code = code
+        self.code = code  #: its error code.
 
 
 class UntrustedChainError(SpdmError):
@@ -75,17 +62,13 @@ class TransferError(SpdmError):
 
 
 class RequestRefusedError(SpdmError):
-    """A request inside a session that is refused without ending the session.
-
-    Attributes:
-        code: the error code of the answer.
-    """
+    """A request inside a session that is refused without ending the session."""
 
     kind = "request-refused"
 
     def __init__(self, code: int, why: str) -> None:
         super().__init__(why)
-        self.code = code
+        self.code = code  #: the error code of the answer.
 
 
 class PutOffError(SpdmError):

@@ -71,21 +71,15 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class Replay(Generic[W]):
-    """The replay of attacks on one system.
+    """The replay of attacks on one system."""
 
-    Attributes:
-        family: the protocol, whose variants say which defences they lack.
-        world: makes the world of a variant in which some defences are off, for an attack.
-        take: takes a step, given those that follow; whatever it cannot take is a refusal or a ``LookupError``.
-        claims: what shows that a claim is violated.
-        refusals: what the parties of the system raise.
-    """
-
-    family: Family
+    family: Family  #: the protocol, whose variants say which defences they lack.
+    #: makes the world of a variant in which some defences are off, for an attack.
     world: Callable[[str, frozenset[str], Attack], W]
+    #: takes a step, given those that follow; whatever it cannot take is a refusal or a ``LookupError``.
     take: Callable[[W, TraceStep, Sequence[TraceStep]], None]
-    claims: Claims[W]
-    refusals: tuple[type[Exception], ...]
+    claims: Claims[W]  #: what shows that a claim is violated.
+    refusals: tuple[type[Exception], ...]  #: what the parties of the system raise.
 
     def __call__(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """Replay what ``carnet attack --json`` found, with the design's defences off and then with all of them on."""

@@ -48,20 +48,13 @@ class DeviceLocation(IntEnum):
 
 @dataclass(slots=True)
 class TrafficPhase:
-    """The bytes to and from the device while it was in one place, overhead included.
+    """The bytes to and from the device while it was in one place, overhead included."""
 
-    Attributes:
-        where: where it was.
-        link: through copy engines, both ways.
-        session: in the session, both ways: its set-up, orders and reports.
-        last_home: the last message that a copy engine sent.
-        journey: which journey it belongs to, by the clock of the grant that sent the device on it; 0 before the first.
-    """
-
-    where: DeviceLocation
-    link: int = 0
-    session: int = 0
-    last_home: int = 0
+    where: DeviceLocation  #: where it was.
+    link: int = 0  #: through copy engines, both ways.
+    session: int = 0  #: in the session, both ways: its set-up, orders and reports.
+    last_home: int = 0  #: the last message that a copy engine sent.
+    #: which journey it belongs to, by the clock of the grant that sent the device on it; 0 before the first.
     journey: int = 0
 
     @property
@@ -116,21 +109,15 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class BytesMoved:
-    """All bytes over the device's link, both ways.
+    """All bytes over the device's link, both ways."""
 
-    Attributes:
-        setup: sessions set up: handshake, evidence, and the first upload of code and model.
-        save: the model on its way home.
-        per_handoff: what each journey of the device moved beside that, from its leaving until it leaves again: the
-            data, the code, losses, orders and reports. A grant that was recorded, and that the platform never heard of
-            since somebody died, led to no journey.
-        session: what of all this is orders, reports and the set-up of sessions, and no copy.
-    """
-
-    setup: int
-    save: int
+    setup: int  #: sessions set up: handshake, evidence, and the first upload of code and model.
+    save: int  #: the model on its way home.
+    #: what each journey of the device moved beside that, from its leaving until it leaves again: the data, the code,
+    #: losses, orders and reports. A grant that was recorded, and that the platform never heard of since somebody died,
+    #: led to no journey.
     per_handoff: tuple[int, ...]
-    session: int
+    session: int  #: what of all this is orders, reports and the set-up of sessions, and no copy.
 
     @property
     def total(self) -> int:

@@ -243,27 +243,18 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bond:
-    """An assume/guarantee link: assumptions of one protocol and the formulas of the other that discharge them.
-
-    Attributes:
-        of: the protocol that assumes.
-        assumes: its formulas, each by its kind and name: ``assumption A7``, ``axiom places do not loop``,
-            ``lemma received_in_order``, ``claim no-replay``.
-        by: formulas of the other protocol, named in the same way.
-        reading: the interpretation of the one protocol's symbols in the other.
-        part_of: the ids of the assumptions that these formulas are a part of.
-        discharges: a sentence about the part that is discharged.
-        leaves: a sentence about the part that is still assumed.
-    """
+    """An assume/guarantee link: assumptions of one protocol and the formulas of the other that discharge them."""
 
     name: str
-    of: End
+    of: End  #: the protocol that assumes.
+    #: its formulas, each by its kind and name: ``assumption A7``, ``axiom places do not loop``, ``lemma
+    #: received_in_order``, ``claim no-replay``.
     assumes: tuple[str, ...]
-    by: tuple[str, ...]
-    reading: Interpretation
-    part_of: tuple[str, ...]
-    discharges: str
-    leaves: str
+    by: tuple[str, ...]  #: formulas of the other protocol, named in the same way.
+    reading: Interpretation  #: the interpretation of the one protocol's symbols in the other.
+    part_of: tuple[str, ...]  #: the ids of the assumptions that these formulas are a part of.
+    discharges: str  #: a sentence about the part that is discharged.
+    leaves: str  #: a sentence about the part that is still assumed.
     place: SourceLocation | None = None
 
     def __post_init__(self) -> None:
@@ -297,12 +288,7 @@ class BuiltBond:
 
 
 class Composition:
-    """Two protocols and the bonds between them.
-
-    Attributes:
-        threats: pairs of threat models, the upper's and the lower's, under which everything that a bond names holds.
-        fits: why the two threat models of each pair correspond.
-    """
+    """Two protocols and the bonds between them."""
 
     def __init__(
         self,
@@ -318,8 +304,9 @@ class Composition:
         self.id = id
         self.title = title
         self.families = {End.UPPER: upper, End.LOWER: lower}
+        #: pairs of threat models, the upper's and the lower's, under which everything that a bond names holds.
         self.threats = threats
-        self.fits = fits
+        self.fits = fits  #: why the two threat models of each pair correspond.
         self.bonds: list[Bond] = []
         self.left_open: list[OpenAssumptions] = []
 

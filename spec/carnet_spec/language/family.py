@@ -180,49 +180,44 @@ def made_by_the_checker(protocol: Protocol, threat: str, scale: Scale) -> Instan
 
 @dataclass(frozen=True)
 class Family:
-    """Everything registered under one protocol id.
-
-    Attributes:
-        draft: builds the draft of a variant.
-        instance: builds the finite instance for a protocol, a threat id and a scale. Without it the checker makes
-            instances, and explores every interpretation of the rigid symbols that the axioms allow.
-        variants: the designs by name; if empty, there is one design, called ``main``.
-        main: the variants that ``carnet verify`` covers by default; the first is the default everywhere else. If empty,
-            it is the first variant.
-        profiles: the sizes by name. A family with instances and without profiles has ``tiny``, an empty scale.
-        hunts: the sizes for attack searches, small to large, with their adversary budgets; if empty, the profiles.
-        default_threat: the threat model that ``carnet attack`` and ``carnet explore`` use by default; if empty, the one
-            with the fewest axioms.
-        rounds: the size that bounds the number of rounds, which ``Goal.rounds`` counts; empty if there is none.
-        options: sizes that have their own option on the command line, each with a letter and a noun for what it counts.
-        services: services that the variants need from components of others, such as firmware.
-        views: what each party sees and is trusted for, in the first main variant; at most one of each kind.
-        fresh_sizes: the sizes that only limit how many values may be drawn fresh: an instance relates these values at
-            most by a linear order, so it grows linearly with the size.
-        judged_under: a function from the actions of a recorded run to the threat model for its verdict, if the run's
-            header names none.
-        round_goal: the goal that a whole round reaches, whose run the documentation draws; empty for no drawing.
-        text: the normative text; by default that of ``requirements.md`` beside the module that the family is loaded
-            from, if there is one.
-    """
+    """Everything registered under one protocol id."""
 
     id: str
     title: str
-    draft: Callable[[str], Draft]
+    draft: Callable[[str], Draft]  #: builds the draft of a variant.
+    #: builds the finite instance for a protocol, a threat id and a scale. Without it the checker makes instances, and
+    #: explores every interpretation of the rigid symbols that the axioms allow.
     instance: Callable[[Protocol, str, Scale], Instance] = field(default_factory=lambda: made_by_the_checker)
+    #: the designs by name; if empty, there is one design, called ``main``.
     variants: Mapping[str, Variant] = field(default_factory=lambda: {"main": Variant("main", "as written")})
+    #: the variants that ``carnet verify`` covers by default; the first is the default everywhere else. If empty, it is
+    #: the first variant.
     main: tuple[str, ...] = ()
+    #: the sizes by name. A family with instances and without profiles has ``tiny``, an empty scale.
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    #: the sizes for attack searches, small to large, with their adversary budgets; if empty, the profiles.
     hunts: tuple[Profile, ...] = ()
     findings: tuple[Finding, ...] = ()
-    services: tuple[Service, ...] = ()
+    services: tuple[Service, ...] = ()  #: services that the variants need from components of others, such as firmware.
+    #: what each party sees and is trusted for, in the first main variant; at most one of each kind.
     views: tuple[PartyView, ...] = ()
+    #: the threat model that ``carnet attack`` and ``carnet explore`` use by default; if empty, the one with the fewest
+    #: axioms.
     default_threat: str = ""
+    #: the size that bounds the number of rounds, which ``Goal.rounds`` counts; empty if there is none.
     rounds: str = ""
+    #: sizes that have their own option on the command line, each with a letter and a noun for what it counts.
     options: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    #: the sizes that only limit how many values may be drawn fresh: an instance relates these values at most by a
+    #: linear order, so it grows linearly with the size.
     fresh_sizes: frozenset[str] = frozenset()
+    #: a function from the actions of a recorded run to the threat model for its verdict, if the run's header names
+    #: none.
     judged_under: Callable[[Collection[str]], str] | None = None
+    #: the goal that a whole round reaches, whose run the documentation draws; empty for no drawing.
     round_goal: str = ""
+    #: the normative text; by default that of ``requirements.md`` beside the module that the family is loaded from, if
+    #: there is one.
     text: NormativeText = field(default_factory=NormativeText)
     _drafts: dict[str, Draft] = field(init=False, default_factory=dict, compare=False, repr=False)
     _whole: dict[str, Protocol] = field(init=False, default_factory=dict, compare=False, repr=False)

@@ -80,27 +80,21 @@ class _RowsBeside(Collection[Row]):
 
 @dataclass(frozen=True)
 class Instance:
-    """One finite instance of a protocol under one threat model.
+    """One finite instance of a protocol under one threat model."""
 
-    Attributes:
-        elements: names of the elements of each uninterpreted sort.
-        relations: for each rigid relation, the rows for which it holds; a relation that is absent is empty.
-        functions: for each rigid function or constant, its value at each row (the empty row for a constant).
-        first: for a mutable variable or function without an initial value, its first values; by default the first
-            element of its sort.
-        pools: for an action and one of its parameters, the elements that it may draw or choose, in order; by default
-            all. A pool that is only a part of the sort is printed with every verdict.
-        budget: the most active adversary moves, at most :data:`MOST_MOVES`; ``None`` is no bound.
-        describes: the author's words about the size; they are printed as such, together with the actual sizes.
-    """
-
-    elements: Mapping[str, Row]
+    elements: Mapping[str, Row]  #: names of the elements of each uninterpreted sort.
+    #: for each rigid relation, the rows for which it holds; a relation that is absent is empty.
     relations: Mapping[str, Set[Row]] = field(default_factory=dict)
+    #: for each rigid function or constant, its value at each row (the empty row for a constant).
     functions: Mapping[str, Mapping[Row, str]] = field(default_factory=dict)
+    #: for a mutable variable or function without an initial value, its first values; by default the first element of
+    #: its sort.
     first: Mapping[str, Mapping[Row, str]] = field(default_factory=dict)
+    #: for an action and one of its parameters, the elements that it may draw or choose, in order; by default all. A
+    #: pool that is only a part of the sort is printed with every verdict.
     pools: Mapping[tuple[str, str], Row] = field(default_factory=dict)
-    budget: int | None = None
-    describes: str = ""
+    budget: int | None = None  #: the most active adversary moves, at most :data:`MOST_MOVES`; ``None`` is no bound.
+    describes: str = ""  #: the author's words about the size; they are printed as such, together with the actual sizes.
 
     def __post_init__(self) -> None:
         require_fields(self, "Instance", elements={str: tuple}, relations={str: Set}, functions={str: Mapping})

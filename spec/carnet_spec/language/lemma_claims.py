@@ -41,17 +41,12 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case of a lemma claim.
+    """One case of a lemma claim."""
 
-    Attributes:
-        size: the size of the case, such as the order of a field; cases are sorted by size.
-        values: the parameters of the case by name, in the order in which they are printed.
-        holds: whether the claim holds in the case.
-    """
-
-    size: int
+    size: int  #: the size of the case, such as the order of a field; cases are sorted by size.
+    #: the parameters of the case by name, in the order in which they are printed.
     values: tuple[tuple[str, object], ...]
-    holds: bool
+    holds: bool  #: whether the claim holds in the case.
 
     @property
     def words(self) -> str:
@@ -61,41 +56,28 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The cases that one means decides.
+    """The cases that one means decides."""
 
-    Attributes:
-        means: how the cases are decided.
-        over: a description of the cases.
-        cases: a function that yields the cases that satisfy all hypotheses but the given one, smallest first.
-        needs: the hypotheses that this examination shows to be necessary, by a case without them.
-        complete: whether the cases are all that ``over`` describes, not samples.
-    """
-
-    means: Means
-    over: str
+    means: Means  #: how the cases are decided.
+    over: str  #: a description of the cases.
+    #: a function that yields the cases that satisfy all hypotheses but the given one, smallest first.
     cases: Callable[[LeftOut], Iterator[Case]] = field(compare=False)
-    needs: tuple[str, ...]
-    complete: bool = True
+    needs: tuple[str, ...]  #: the hypotheses that this examination shows to be necessary, by a case without them.
+    complete: bool = True  #: whether the cases are all that ``over`` describes, not samples.
 
 
 @dataclass(frozen=True, slots=True)
 class LemmaClaim:
-    """A claim about finite cases, each of which is decided by counting or by calculation.
-
-    Attributes:
-        hypotheses: the hypotheses of the claim; each is shown to be necessary.
-        examinations: the examinations, at most one by each means.
-        theorems: ordinary claims of the same protocol that state the first-order part, for any size.
-        under: the threat models under which it is claimed.
-    """
+    """A claim about finite cases, each of which is decided by counting or by calculation."""
 
     name: str
     sentence: str
     requirement: str
     source: str
-    under: tuple[str, ...]
-    hypotheses: tuple[Hypothesis, ...]
-    examinations: tuple[Examination, ...]
+    under: tuple[str, ...]  #: the threat models under which it is claimed.
+    hypotheses: tuple[Hypothesis, ...]  #: the hypotheses of the claim; each is shown to be necessary.
+    examinations: tuple[Examination, ...]  #: the examinations, at most one by each means.
+    #: ordinary claims of the same protocol that state the first-order part, for any size.
     theorems: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

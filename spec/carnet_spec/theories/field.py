@@ -12,19 +12,12 @@ from carnet_spec.language import Draft, Formula, Individual, Relation, Row, fora
 
 @dataclass(frozen=True)
 class Field:
-    """A sort whose elements are added and multiplied.
+    """A sort whose elements are added and multiplied."""
 
-    Attributes:
-        sort: the elements.
-        sums: whether the sum of the first two is the third.
-        zero: the neutral element.
-        products: whether the product of the first two is the third.
-    """
-
-    sort: type[Individual]
-    sums: Relation
-    zero: Individual
-    products: Relation
+    sort: type[Individual]  #: the elements.
+    sums: Relation  #: whether the sum of the first two is the third.
+    zero: Individual  #: the neutral element.
+    products: Relation  #: whether the product of the first two is the third.
 
     def assume_group(self, draft: Draft, assumption: str) -> None:
         """Assume that sums are those of a commutative group."""

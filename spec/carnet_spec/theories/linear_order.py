@@ -14,25 +14,16 @@ _SINGULAR = {"do": "does", "are": "is", "have": "has"}
 
 @dataclass(frozen=True)
 class StrictOrder:
-    """A relation by which a sort is ordered, and the assumption that says so.
+    """A relation by which a sort is ordered, and the assumption that says so."""
 
-    Attributes:
-        things: what the elements are called in the names of the axioms, such as ``places``.
-        sort: the sort that is ordered.
-        before: whether its first element comes before its second.
-        assumption: the id of the assumption that the axioms state.
-        each: sorts whose every element has an order of its own; ``before`` takes these elements first.
-        names: a letter for each bound variable: those of ``each``, and three of ``sort``.
-        singular: whether ``things`` is a word in the singular, such as ``time``.
-    """
-
-    things: str
-    sort: type[Individual]
-    before: Relation
-    assumption: str
+    things: str  #: what the elements are called in the names of the axioms, such as ``places``.
+    sort: type[Individual]  #: the sort that is ordered.
+    before: Relation  #: whether its first element comes before its second.
+    assumption: str  #: the id of the assumption that the axioms state.
+    #: sorts whose every element has an order of its own; ``before`` takes these elements first.
     each: tuple[type[Individual], ...] = ()
-    names: str = "uvw"
-    singular: bool = False
+    names: str = "uvw"  #: a letter for each bound variable: those of ``each``, and three of ``sort``.
+    singular: bool = False  #: whether ``things`` is a word in the singular, such as ``time``.
 
     def assume(self, draft: Draft, first: Individual | None = None) -> None:
         """Assume that the order is a strict one, and that none is before ``first``."""

@@ -108,25 +108,15 @@ Sizes = Mapping[Sort, int]
 
 @dataclass(frozen=True, slots=True)
 class BoundedQuery:
-    """The query whether a claim can be violated after ``first`` steps or more.
+    """The query whether a claim can be violated after ``first`` steps or more."""
 
-    Attributes:
-        id: the name of the query.
-        parts: the text of the first state, and of each step.
-        denied: the text of the negated claim after no step, after one, and so on.
-        first: the least number of steps to try.
-        options: the possible actions of each step.
-        wanted: the symbols to read from a model.
-        rlimit: the solver's budget for each number of steps.
-    """
-
-    id: tuple[str, str]
-    parts: tuple[str, ...]
-    denied: tuple[str, ...]
-    first: int
-    options: tuple[tuple[Option, ...], ...]
-    wanted: ModelSymbols
-    rlimit: int
+    id: tuple[str, str]  #: the name of the query.
+    parts: tuple[str, ...]  #: the text of the first state, and of each step.
+    denied: tuple[str, ...]  #: the text of the negated claim after no step, after one, and so on.
+    first: int  #: the least number of steps to try.
+    options: tuple[tuple[Option, ...], ...]  #: the possible actions of each step.
+    wanted: ModelSymbols  #: the symbols to read from a model.
+    rlimit: int  #: the solver's budget for each number of steps.
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,16 +213,11 @@ def _model(asked: BoundedQuery, steps: int, sizes: Sizes) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ModelSymbols:
-    """The symbols to read from a model.
+    """The symbols to read from a model."""
 
-    Attributes:
-        sorts: the uninterpreted sorts.
-        rigid: the rigid symbols, by their names in the text.
-        first: the symbols without an initial value, by the names of their first values in the text.
-    """
-
-    sorts: tuple[Sort, ...]
-    rigid: tuple[tuple[str, Symbol], ...]
+    sorts: tuple[Sort, ...]  #: the uninterpreted sorts.
+    rigid: tuple[tuple[str, Symbol], ...]  #: the rigid symbols, by their names in the text.
+    #: the symbols without an initial value, by the names of their first values in the text.
     first: tuple[tuple[str, Symbol], ...]
 
 

@@ -14,16 +14,12 @@ Report = Callable[[int, int], None]
 
 
 class Watch:
-    """Checks the bounds of a running search, and reports its progress about once a second.
-
-    Attributes:
-        elsewhere: the memory in bytes that other processes use for this search alone.
-    """
+    """Checks the bounds of a running search, and reports its progress about once a second."""
 
     def __init__(self, caps: Caps = NO_CAPS, progress: Report | None = None) -> None:
         self._caps = caps
         self._progress = progress
-        self.elsewhere = 0
+        self.elsewhere = 0  #: the memory in bytes that other processes use for this search alone.
         self._began = time.monotonic()
         self._reported = self._began
 

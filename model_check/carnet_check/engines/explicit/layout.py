@@ -100,11 +100,7 @@ class Grouping(Shape):
 
 
 class Layout:
-    """All places of a protocol on an instance; ``start`` is the first state before any deduction.
-
-    Attributes:
-        grouping: decides which places get their fields together; by default each alone.
-    """
+    """All places of a protocol on an instance; ``start`` is the first state before any deduction."""
 
     def __init__(self, protocol: Protocol, instance: Instance, start: State) -> None:
         self.instance = instance
@@ -117,7 +113,7 @@ class Layout:
         self.spent = 0 if budget is None else (1 << budget.bit_length()) - 1
         """The lowest bits count what the adversary has spent."""
         self.bits = self.spent.bit_length()
-        self.grouping: Grouping | None = None
+        self.grouping: Grouping | None = None  #: decides which places get their fields together; by default each alone.
         self._fields: list[Place] = []
         self._readers: dict[str, list[tuple[Pattern, Callable[[int], None]]]] = {}
 

@@ -323,18 +323,12 @@ NOWHERE = -1
 
 @dataclass(frozen=True)
 class Graph:
-    """The numbered states, and the steps between them, in the order of their sources.
+    """The numbered states, and the steps between them, in the order of their sources."""
 
-    Attributes:
-        known: marks at the states of which all steps are there.
-        sources, targets: for each step the numbers of its states, which differ.
-        labels: for each step 0, or the number of a named action, counted from 1.
-    """
-
-    known: Marks
-    sources: Numbers
-    targets: Numbers
-    labels: Numbers
+    known: Marks  #: marks at the states of which all steps are there.
+    sources: Numbers  #: for each step the number of the state before it.
+    targets: Numbers  #: for each step the number of the state after it, which is another.
+    labels: Numbers  #: for each step 0, or the number of a named action, counted from 1.
 
     @classmethod
     def of(cls, known: Marks, sources: Numbers, targets: Numbers, labels: Numbers, **more: Any) -> Self:
@@ -539,14 +533,11 @@ def _way(inside: Graph, here: int, closed: Marks, label: int) -> list[Step]:
 
 
 class Paths:
-    """Shortest paths, in the steps of a graph, from states that begin at some distance each.
-
-    Attributes:
-        away: for each state its distance: that of the beginning, and the steps after it; -1 if no path leads there.
-    """
+    """Shortest paths, in the steps of a graph, from states that begin at some distance each."""
 
     def __init__(self, graph: Graph, begins: Numbers, levels: Numbers) -> None:
         self._graph = graph
+        #: for each state its distance: that of the beginning, and the steps after it; -1 if no path leads there.
         self.away = np.full(graph.states, NOWHERE, np.int64)
         self._last = np.full(graph.states, NOWHERE, np.int64)  # the number of the step that leads there
         reached, away = np.zeros(0, np.int64), 0

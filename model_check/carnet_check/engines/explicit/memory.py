@@ -15,21 +15,16 @@ Answer = TypeVar("Answer")
 
 
 class Memo(dict[int, Answer], Generic[Answer]):
-    """Answers by the bits they depend on.
-
-    Attributes:
-        reads: the mask of the bits; it grows when places that are read get fields.
-        forgotten: how often all answers were dropped.
-    """
+    """Answers by the bits they depend on."""
 
     def __init__(
         self, work_out: Callable[[int], Answer], before_forgetting: Callable[[Memo[Answer]], None] | None = None
     ) -> None:
         super().__init__()
-        self.reads = 0
+        self.reads = 0  #: the mask of the bits; it grows when places that are read get fields.
         self._work_out = work_out
         self.before_forgetting = before_forgetting
-        self.forgotten = 0
+        self.forgotten = 0  #: how often all answers were dropped.
         self._users: list[Memo[Answer]] = []
 
     def __missing__(self, bits: int) -> Answer:

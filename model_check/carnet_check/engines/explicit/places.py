@@ -217,35 +217,22 @@ _PRIME = 1_000_003
 
 @dataclass(frozen=True, slots=True)
 class Successors:
-    """The successors of the states of one level that a place owns.
+    """The successors of the states of one level that a place owns."""
 
-    Attributes:
-        fields: the fields of its layout; if there are new ones, the other attributes have no meaning.
-        boxes: for each place, the states that it owns.
-        fired: how often each action was taken.
-        rules: the deductions that concluded anything so far.
-    """
-
-    fields: Fields
-    boxes: Sequence[Sequence[int]]
-    fired: dict[str, int]
-    rules: Sequence[str]
+    fields: Fields  #: the fields of its layout; if there are new ones, the other attributes have no meaning.
+    boxes: Sequence[Sequence[int]]  #: for each place, the states that it owns.
+    fired: dict[str, int]  #: how often each action was taken.
+    rules: Sequence[str]  #: the deductions that concluded anything so far.
 
 
 @dataclass(frozen=True, slots=True)
 class NewStates:
-    """The new states among those that were sent to a place.
+    """The new states among those that were sent to a place."""
 
-    Attributes:
-        states: the number of new states.
-        represented: the number of states that they represent, themselves included.
-        dominated: the number of states that were found before at less cost.
-        seen: each monitor that holds in a state of this place for the first time, with the state.
-    """
-
-    states: int
-    represented: int
-    dominated: int
+    states: int  #: the number of new states.
+    represented: int  #: the number of states that they represent, themselves included.
+    dominated: int  #: the number of states that were found before at less cost.
+    #: each monitor that holds in a state of this place for the first time, with the state.
     seen: Sequence[tuple[int, int]]
 
 

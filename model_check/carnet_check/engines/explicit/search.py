@@ -35,45 +35,30 @@ _AT_ONCE = 1 << 12
 
 
 class SearchState:
-    """The states in the order in which they were found, with the other results of a search.
-
-    Attributes:
-        states: the states, as long as they are stored as integers.
-        found: the states, in whatever form they are stored.
-        parents: for each state the number of the state from which it was found, if that is stored.
-        seen: the set of the states.
-        sightings: for each monitor that held somewhere, the number of the first such state.
-        levels: the number of the first state of each level.
-        level_ends: the end of the last level.
-        depth: the number of the last level.
-        expanded: the number of expanded states.
-        fired: how often each action was taken.
-        dominated: the number of successors, and of states of complete levels, that were also found at less cost; within
-            a level it depends on the order in which they are found.
-        passed_over: the number of states that are not expanded, as they are dominated at the end of their level.
-        passed_over_for: the number of states that these represent.
-        counted: the number of states for which the represented ones are counted so far.
-        counted_for: the number of states that those represent.
-    """
+    """The states in the order in which they were found, with the other results of a search."""
 
     def __init__(self, model: Model, watch: Watch) -> None:
         self.model = model
         self.watch = watch
-        self.states: list[int] = []
-        self.found: Sequence[int] = self.states
-        self.parents = array("Q")
-        self.seen: set[int] = set()
+        self.states: list[int] = []  #: the states, as long as they are stored as integers.
+        self.found: Sequence[int] = self.states  #: the states, in whatever form they are stored.
+        self.parents = array("Q")  #: for each state the number of the state from which it was found, if that is stored.
+        self.seen: set[int] = set()  #: the set of the states.
+        #: for each monitor that held somewhere, the number of the first such state.
         self.sightings: dict[int, int] = {}
-        self.levels: list[int] = []
-        self.level_ends = 1
-        self.depth = 0
-        self.expanded = 0
-        self.fired = {step.action.name: 0 for step in model.steps}
+        self.levels: list[int] = []  #: the number of the first state of each level.
+        self.level_ends = 1  #: the end of the last level.
+        self.depth = 0  #: the number of the last level.
+        self.expanded = 0  #: the number of expanded states.
+        self.fired = {step.action.name: 0 for step in model.steps}  #: how often each action was taken.
+        #: the number of successors, and of states of complete levels, that were also found at less cost; within a level
+        #: it depends on the order in which they are found.
         self.dominated = 0
+        #: the number of states that are not expanded, as they are dominated at the end of their level.
         self.passed_over = 0
-        self.passed_over_for = 0
-        self.counted = 0
-        self.counted_for = 0
+        self.passed_over_for = 0  #: the number of states that these represent.
+        self.counted = 0  #: the number of states for which the represented ones are counted so far.
+        self.counted_for = 0  #: the number of states that those represent.
         self._earlier = 0.0
 
     @property

@@ -51,15 +51,11 @@ def canonicalizer_of(explored: SymmetryInput) -> Canonicalizer | None:
 
 
 class Bundle:
-    """Elements permuted as a unit, and the state bits that mention only them.
-
-    Attributes:
-        mask: their bits in a state.
-        parts: for each place its mask, its shift, and the shift of its value in the bundle's number.
-    """
+    """Elements permuted as a unit, and the state bits that mention only them."""
 
     def __init__(self) -> None:
-        self.mask = 0
+        self.mask = 0  #: their bits in a state.
+        #: for each place its mask, its shift, and the shift of its value in the bundle's number.
         self.parts: list[tuple[int, int, int]] = []
         self._size = 0
 
@@ -79,19 +75,12 @@ class Bundle:
 
 
 class Tie(NamedTuple):
-    """What a state says of several bundles together, and its counterpart in the representative.
+    """What a state says of several bundles together, and its counterpart in the representative."""
 
-    Attributes:
-        shared: the bits about several bundles.
-        ranks: for each bundle the number of bundles of its class that come before it.
-        least: the bits in the representative instead of ``shared``.
-        stabilizer: the number of permutations that leave the state unchanged.
-    """
-
-    shared: int
-    ranks: tuple[int, ...]
-    least: int
-    stabilizer: int
+    shared: int  #: the bits about several bundles.
+    ranks: tuple[int, ...]  #: for each bundle the number of bundles of its class that come before it.
+    least: int  #: the bits in the representative instead of ``shared``.
+    stabilizer: int  #: the number of permutations that leave the state unchanged.
 
 
 class Remembered(dict[int, int]):
@@ -107,29 +96,22 @@ class Remembered(dict[int, int]):
 
 
 class Canonicalizer:
-    """Computes the representative of a state, and the size of the state's orbit.
-
-    Attributes:
-        alike: the bundles that may be permuted, class by class.
-        order: the number of permutations.
-        classes: the bundles of each class.
-        moving: the bits of a state that permutations move.
-        shared: those moving bits whose places have elements of several bundles.
-        changes: by moving bits, the change that turns a state into its representative.
-    """
+    """Computes the representative of a state, and the size of the state's orbit."""
 
     def __init__(self, alike: Sequence[BundleClass], explored: SymmetryInput) -> None:
-        self.alike = alike
+        self.alike = alike  #: the bundles that may be permuted, class by class.
         self._orbits = orbits = Orbits(alike, explored.instance, explored.tables)
+        #: the number of permutations.
         self.order = math.prod(math.factorial(len(numbers)) for numbers in orbits.classes)
-        self.classes = [[Bundle() for _ in numbers] for numbers in orbits.classes]
+        self.classes = [[Bundle() for _ in numbers] for numbers in orbits.classes]  #: the bundles of each class.
         self._numbers = [[Remembered(bundle.number) for bundle in bundles] for bundles in self.classes]
         self._spelled = [[Remembered(bundle.bits) for bundle in bundles] for bundles in self.classes]
         self._ties = TieBreaker(orbits)
         self._broken: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}
         self._taken = 0
-        self.moving = 0
-        self.shared = 0
+        self.moving = 0  #: the bits of a state that permutations move.
+        self.shared = 0  #: those moving bits whose places have elements of several bundles.
+        #: by moving bits, the change that turns a state into its representative.
         self.changes: Memo[Change] = Memo(self._change)
 
     def orbit(self, place: Place) -> Sequence[Place]:
@@ -221,25 +203,15 @@ class Canonicalizer:
 
 @dataclass(frozen=True)
 class SymmetryInput:
-    """Everything that a search depends on.
+    """Everything that a search depends on."""
 
-    Attributes:
-        sorts: the sorts of elements.
-        instance: the elements and rigid facts.
-        steps: each action, also deductions, with its relevant updates.
-        sought: the formulas that are checked in states.
-        tables: the places of each mutable symbol, with their first values.
-        relevance: the relevant places.
-        told_apart: the sorts for which a draw tries every unused element.
-    """
-
-    sorts: Sequence[Sort]
-    instance: Instance
-    steps: Sequence[tuple[Action, Sequence[Update]]]
-    sought: Sequence[Term]
-    tables: Mapping[str, Table]
-    relevance: Relevance
-    told_apart: Set[Sort]
+    sorts: Sequence[Sort]  #: the sorts of elements.
+    instance: Instance  #: the elements and rigid facts.
+    steps: Sequence[tuple[Action, Sequence[Update]]]  #: each action, also deductions, with its relevant updates.
+    sought: Sequence[Term]  #: the formulas that are checked in states.
+    tables: Mapping[str, Table]  #: the places of each mutable symbol, with their first values.
+    relevance: Relevance  #: the relevant places.
+    told_apart: Set[Sort]  #: the sorts for which a draw tries every unused element.
 
     def elements(self) -> Sequence[Element]:
         """Return every element of every sort."""
@@ -478,11 +450,7 @@ class Spot:
 
 
 class Orbits:
-    """The bundles that may be permuted, and the places of a state.
-
-    Attributes:
-        classes: for each class the numbers of its bundles.
-    """
+    """The bundles that may be permuted, and the places of a state."""
 
     def __init__(self, alike: Sequence[BundleClass], instance: Instance, tables: Mapping[str, Table]) -> None:
         self._instance = instance
@@ -494,6 +462,7 @@ class Orbits:
             for position, element in enumerate(bundle)
         }
         ends = [sum(len(bundles) for bundles in alike[: number + 1]) for number in range(len(alike))]
+        #: for each class the numbers of its bundles.
         self.classes = [range(end - len(bundles), end) for end, bundles in zip(ends, alike, strict=True)]
 
     @cached_property
@@ -577,19 +546,12 @@ Ranks = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """A place with another value than in the first state.
+    """A place with another value than in the first state."""
 
-    Attributes:
-        place: the place.
-        value: its value.
-        kind: numbers that are invariant under permutations.
-        bundles: the bundles of the elements in its row, in order, and last that of its value.
-    """
-
-    place: Place
-    value: Value
-    kind: tuple[int, ...]
-    bundles: tuple[int, ...]
+    place: Place  #: the place.
+    value: Value  #: its value.
+    kind: tuple[int, ...]  #: numbers that are invariant under permutations.
+    bundles: tuple[int, ...]  #: the bundles of the elements in its row, in order, and last that of its value.
 
 
 class TieBreaker:

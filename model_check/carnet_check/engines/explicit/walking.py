@@ -37,27 +37,22 @@ CHUNK = 2_000
 
 
 class PackedWalks:
-    """Walks from the first state on.
-
-    Attributes:
-        number: the number of the present walk, from 0 on.
-        taken: the number of its steps so far.
-        steps: the number of steps of all walks.
-        longest: the number of steps of the longest walk.
-        stuck: the number of walks that ended because no step would have changed the state.
-        sample: the states of one walk, the same for any seed.
-        sightings: for each monitor that held in some state, the walk and the number of its steps to that state.
-    """
+    """Walks from the first state on."""
 
     def __init__(self, model: Model, watch: Watch, walks: Walks) -> None:
         self.model = model
         self.watch = watch
         self.walks = walks
-        self.number = self.taken = self.steps = self.longest = self.stuck = 0
-        self.offers, self.sample = enabled_steps_of(model)
+        self.number = 0  #: the number of the present walk, from 0 on.
+        self.taken = 0  #: the number of its steps so far.
+        self.steps = 0  #: the number of steps of all walks.
+        self.longest = 0  #: the number of steps of the longest walk.
+        self.stuck = 0  #: the number of walks that ended because no step would have changed the state.
+        self.offers, self.sample = enabled_steps_of(model)  # the sample: the states of one walk, the same for any seed
         self.fired = [0] * len(self.offers.steps)
         self.lookouts = {number: _lookouts(model, number, self.sample) for number in range(len(model.monitors))}
         self.looking = [memo for memos in self.lookouts.values() for memo in memos]
+        #: for each monitor that held in some state, the walk and the number of its steps to that state.
         self.sightings: dict[int, tuple[int, int]] = {}
         self.start = model.saturation.start()
         self.state = self.start
@@ -314,17 +309,12 @@ Chosen = tuple[int, Row]
 
 
 class EnabledSteps:
-    """The possible moves of compiled steps, each an action or a part of one.
-
-    Attributes:
-        steps: the compiled steps, by number.
-        guards: the observer of each step's guards.
-        memos: the memo of each step's moves, including moves that change nothing.
-    """
+    """The possible moves of compiled steps, each an action or a part of one."""
 
     def __init__(self, model: Model, steps: Sequence[CompiledStep]) -> None:
-        self.steps = steps
-        self.guards = [GuardObserver(model.queries, step) for step in steps]
+        self.steps = steps  #: the compiled steps, by number.
+        self.guards = [GuardObserver(model.queries, step) for step in steps]  #: the observer of each step's guards.
+        #: the memo of each step's moves, including moves that change nothing.
         self.memos = [_memo(model, step, guards) for step, guards in zip(steps, self.guards, strict=True)]
         self._ways: dict[tuple[int, int], dict[Row, int]] = {}
 

@@ -279,12 +279,7 @@ class Progress(NamedTuple):
 
 
 class RunningSearches:
-    """A context manager for searches that other processes run while this process does something else.
-
-    Attributes:
-        tasks: the searches.
-        parts: the searches in the form in which the processes run them.
-    """
+    """A context manager for searches that other processes run while this process does something else."""
 
     def __init__(
         self, explorer: Explores, tasks: Sequence[Search], jobs: int, before: AnswerCache | None = None
@@ -292,7 +287,8 @@ class RunningSearches:
         visits = CachedExplorer(explorer, before) if before is not None else explorer
         parts = [(visits, task, slot) for slot, task in enumerate(tasks)]
         pool = WorkerPool(max(1, min(jobs, len(tasks))), patience=PATIENCE, memory=None, keep=False)
-        self.tasks = list(tasks)
+        self.tasks = list(tasks)  #: the searches.
+        #: the searches in the form in which the processes run them.
         self.parts = pool.begun(_run, parts, lambda _, said: isinstance(said, Coverage))
 
     def __enter__(self) -> Self:

@@ -82,18 +82,14 @@ def search_scope(
 
 
 class _Left:
-    """The remaining work of a search that goes from instance to instance.
-
-    Attributes:
-        reached: the names of the goals, premises and triggers that some instance showed.
-    """
+    """The remaining work of a search that goes from instance to instance."""
 
     def __init__(self, task: Search) -> None:
         self.task = task
         self.parts: list[Part] = []
         self.over = False
         self._fallen: set[str] = set()
-        self.reached: set[str] = set()
+        self.reached: set[str] = set()  #: the names of the goals, premises and triggers that some instance showed.
         self._states = 0
         self._shared = False
         self._began = time.monotonic()

@@ -453,16 +453,11 @@ class Structure:
 
     For a symbol that is not mentioned, any value is possible: a relation is then empty, and a function has the first
     element of its sort everywhere.
-
-    Attributes:
-        elements: names of the elements of each uninterpreted sort, by the sort's name.
-        relations: the rows at which each relation holds.
-        functions: the value of each function, variable or constant at each row.
     """
 
-    elements: Mapping[str, Row]
-    relations: Mapping[Symbol, frozenset[Row]]
-    functions: Mapping[Symbol, Mapping[Row, str]]
+    elements: Mapping[str, Row]  #: names of the elements of each uninterpreted sort, by the sort's name.
+    relations: Mapping[Symbol, frozenset[Row]]  #: the rows at which each relation holds.
+    functions: Mapping[Symbol, Mapping[Row, str]]  #: the value of each function, variable or constant at each row.
 
     def of(self, sort: Sort) -> Row:
         """Return the elements of ``sort``."""

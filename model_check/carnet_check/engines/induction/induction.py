@@ -339,21 +339,15 @@ def _same_hypotheses(core: Iterable[str], here: Obligation, there: Obligation) -
 
 @dataclass(frozen=True)
 class Houdini:
-    """The outcome of dropping the invariants that are not inductive.
+    """The outcome of dropping the invariants that are not inductive."""
 
-    Attributes:
-        proof: the proof of the remaining invariants.
-        dropped: for each dropped invariant, the obligations that failed, in the order of dropping.
-        rounds: the number of rounds in which invariants were dropped.
-        asked: the number of obligations given to the solver.
-        complete: whether all remaining invariants are inductive together; otherwise only those are that the proofs of
-            the wanted claims depend on.
-    """
-
-    proof: ProofResult
+    proof: ProofResult  #: the proof of the remaining invariants.
+    #: for each dropped invariant, the obligations that failed, in the order of dropping.
     dropped: Mapping[str, tuple[str, ...]]
-    rounds: int
-    asked: int
+    rounds: int  #: the number of rounds in which invariants were dropped.
+    asked: int  #: the number of obligations given to the solver.
+    #: whether all remaining invariants are inductive together; otherwise only those are that the proofs of the wanted
+    #: claims depend on.
     complete: bool
 
     @property

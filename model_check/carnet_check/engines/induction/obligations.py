@@ -65,21 +65,13 @@ Computed = TypeVar("Computed")
 
 @dataclass(frozen=True)
 class Obligation:
-    """One proof obligation: the hypotheses imply the goal, for all values of the constants.
+    """One proof obligation: the hypotheses imply the goal, for all values of the constants."""
 
-    Attributes:
-        id: ``init/<invariant>`` or ``step/<action>/<invariant>``.
-        invariant: the invariant to prove.
-        action: the action that has to preserve it; ``None`` for the first state.
-        goal: the weakest precondition, its leading variables replaced by arbitrary constants.
-        own: hypotheses of this obligation alone (guards, switches of updates).
-    """
-
-    id: str
-    invariant: Invariant
-    action: Action | None
-    goal: Term
-    own: Mapping[str, Term]
+    id: str  #: ``init/<invariant>`` or ``step/<action>/<invariant>``.
+    invariant: Invariant  #: the invariant to prove.
+    action: Action | None  #: the action that has to preserve it; ``None`` for the first state.
+    goal: Term  #: the weakest precondition, its leading variables replaced by arbitrary constants.
+    own: Mapping[str, Term]  #: hypotheses of this obligation alone (guards, switches of updates).
     system: System = field(repr=False, compare=False)
 
     @cached_property

@@ -27,21 +27,15 @@ DEFAULT_RLIMIT = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One obligation to solve.
-
-    Attributes:
-        goal: the negated goal; part of every attempt.
-        own: hypotheses of this obligation alone.
-        attempts: sets of names of hypotheses, shared or own, to try in turn; the last attempt has all of them. A proof
-            from fewer hypotheses is a proof; a model only counts if it satisfies all of them.
-        avoid: hypotheses to leave out if possible, when small cores are requested.
-    """
+    """One obligation to solve."""
 
     id: str
-    goal: Statement
-    own: tuple[Statement, ...]
+    goal: Statement  #: the negated goal; part of every attempt.
+    own: tuple[Statement, ...]  #: hypotheses of this obligation alone.
+    #: sets of names of hypotheses, shared or own, to try in turn; the last attempt has all of them. A proof from fewer
+    #: hypotheses is a proof; a model only counts if it satisfies all of them.
     attempts: tuple[tuple[str, ...], ...]
-    avoid: tuple[str, ...] = ()
+    avoid: tuple[str, ...] = ()  #: hypotheses to leave out if possible, when small cores are requested.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +51,9 @@ class Batch:
 
 @dataclass(slots=True)
 class Budget:
-    """Work that many questions share, so that a search ends, however many questions it has.
+    """Work that many questions share, so that a search ends, however many questions it has."""
 
-    Attributes:
-        left: what all further questions may take together, in units of Z3's counter.
-    """
-
-    left: int = sys.maxsize
+    left: int = sys.maxsize  #: what all further questions may take together, in units of Z3's counter.
 
     @property
     def is_spent(self) -> bool:

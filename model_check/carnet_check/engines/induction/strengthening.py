@@ -158,12 +158,7 @@ def _without(lemma: Invariant, premise: Term) -> Invariant:
 
 
 class _Search:
-    """What is taken for a lemma so far, what is proved with that, and what was given up.
-
-    Attributes:
-        given_up: the names of what is taken for a claim or a lemma no more.
-        tried: how many guesses were asked about.
-    """
+    """What is taken for a lemma so far, what is proved with that, and what was given up."""
 
     def __init__(
         self,
@@ -187,10 +182,10 @@ class _Search:
         self._answers = {each.id: each for each in proved}
         self._depth: dict[str, int] = {}
         self._adopted: dict[str, Invariant] = {}
-        self.given_up: set[str] = set()
+        self.given_up: set[str] = set()  #: the names of what is taken for a claim or a lemma no more.
         self._refused: dict[str, frozenset[str]] = {}
         self._looked_at = 0
-        self.tried = 0
+        self.tried = 0  #: how many guesses were asked about.
 
     @property
     def adopted(self) -> list[Invariant]:

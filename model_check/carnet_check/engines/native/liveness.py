@@ -23,17 +23,11 @@ from carnet_command.interrupts import require_uninterrupted
 
 @dataclass(frozen=True)
 class NativeGraph(Graph):
-    """A graph that compiled code divides into components.
+    """A graph that compiled code divides into components."""
 
-    Attributes:
-        machine: what found the states.
-        places: where they are.
-        strays: the numbers of those that compiled code left to Python.
-    """
-
-    machine: Machine
-    places: Places
-    strays: Sequence[int]
+    machine: Machine  #: what found the states.
+    places: Places  #: where they are.
+    strays: Sequence[int]  #: the numbers of those that compiled code left to Python.
 
     def _divided(self) -> Numbers:
         begins, targets = self.offsets.astype(np.uint64), self.targets.astype(np.uint32, copy=False)

@@ -70,22 +70,15 @@ class Leaf:
 
 @dataclass
 class Lowering:
-    """One model as C.
+    """One model as C."""
 
-    Attributes:
-        layout: the bits of each place.
-        ground: the ground steps and formulas of the model, over the places that have bits.
-        budget: the most that the adversary may spend; None if that is unbounded.
-        sought: the conditions of the monitors, followed by the premises of the rules of deduction.
-        canonical: computes the representative of states that differ in the names of elements, if any do.
-        sample: some states that were found; the tree first reads places whose values exclude most leaves in them.
-    """
-
-    layout: Layout
-    ground: Ground
-    budget: int | None
-    sought: Sequence[Condition]
+    layout: Layout  #: the bits of each place.
+    ground: Ground  #: the ground steps and formulas of the model, over the places that have bits.
+    budget: int | None  #: the most that the adversary may spend; None if that is unbounded.
+    sought: Sequence[Condition]  #: the conditions of the monitors, followed by the premises of the rules of deduction.
+    #: computes the representative of states that differ in the names of elements, if any do.
     canonical: Canonicalizer | None
+    #: some states that were found; the tree first reads places whose values exclude most leaves in them.
     sample: Sequence[int]
     _known: dict[Place, Bits] = field(default_factory=dict)
     _shares: dict[Place, Counter[int]] = field(default_factory=dict)

@@ -46,68 +46,43 @@ STEPS_AT_ONCE = 1 << 20
 
 
 class Places(NamedTuple):
-    """Where states are.
+    """Where states are."""
 
-    Attributes:
-        owners: for each state, by its number, the part that owns it.
-        ranks: for each state which of its owner's states it is.
-        numbers: for each part the numbers of its states.
-    """
-
-    owners: npt.NDArray[np.uint8]
-    ranks: npt.NDArray[np.uint32]
-    numbers: Sequence[npt.NDArray[np.uint32]]
+    owners: npt.NDArray[np.uint8]  #: for each state, by its number, the part that owns it.
+    ranks: npt.NDArray[np.uint32]  #: for each state which of its owner's states it is.
+    numbers: Sequence[npt.NDArray[np.uint32]]  #: for each part the numbers of its states.
 
 
 class Steps(NamedTuple):
-    """The steps that change some states.
+    """The steps that change some states."""
 
-    Attributes:
-        counts: for each state the number of its steps.
-        targets: for each step the number of the state that it leads to; steps are in the order of their states.
-        labels: for each step its label.
-        why: for each state DONE, or why it has no steps: STRAY, or otherwise one leads to a state that was not found.
-    """
-
-    counts: npt.NDArray[np.uint64]
+    counts: npt.NDArray[np.uint64]  #: for each state the number of its steps.
+    #: for each step the number of the state that it leads to; steps are in the order of their states.
     targets: npt.NDArray[np.uint32]
-    labels: npt.NDArray[np.uint16]
+    labels: npt.NDArray[np.uint16]  #: for each step its label.
+    #: for each state DONE, or why it has no steps: STRAY, or otherwise one leads to a state that was not found.
     why: npt.NDArray[np.uint8]
 
 
 class TooNarrowError(Exception):
-    """Rows have too few bits for the values of words, or states have too few words.
-
-    Attributes:
-        more: by how many words a row has to be longer.
-    """
+    """Rows have too few bits for the values of words, or states have too few words."""
 
     def __init__(self, more: int) -> None:
         super().__init__()
-        self.more = more
+        self.more = more  #: by how many words a row has to be longer.
 
 
 @dataclass(frozen=True)
 class ModelCode:
-    """A model as C, with its measures.
+    """A model as C, with its measures."""
 
-    Attributes:
-        text: the C text.
-        fields: the places that have bits, in the order in which they got them.
-        words: the number of words of a state.
-        width: the number of words of a row, the compressed form in which a state is stored.
-        steps: the action and the arguments of each ground step.
-        sought: the number of monitors and rules of deduction.
-        quick: whether to compile in a third of the time, for code that is slower by a quarter.
-    """
-
-    text: str
-    fields: Sequence[tuple[str, Row]]
-    words: int
-    width: int
-    steps: Sequence[tuple[str, Row]]
-    sought: int
-    quick: bool
+    text: str  #: the C text.
+    fields: Sequence[tuple[str, Row]]  #: the places that have bits, in the order in which they got them.
+    words: int  #: the number of words of a state.
+    width: int  #: the number of words of a row, the compressed form in which a state is stored.
+    steps: Sequence[tuple[str, Row]]  #: the action and the arguments of each ground step.
+    sought: int  #: the number of monitors and rules of deduction.
+    quick: bool  #: whether to compile in a third of the time, for code that is slower by a quarter.
 
     @staticmethod
     def of(model: Lowering, width: int, dominance: int, quick: bool) -> ModelCode:

@@ -49,18 +49,13 @@ FRESH = "fresh:values differ"
 
 @dataclass(frozen=True, slots=True)
 class CertifiedDesign:
-    """What certificates prove of one design: an answer to each obligation of the requested layers.
-
-    Attributes:
-        seconds: the time of checking the certificates of all requested designs.
-        liveness: the properties that certificates prove, including the lemmas that they use.
-        spoilt: the refused certificates of liveness conditions, and why they are refused.
-    """
+    """What certificates prove of one design: an answer to each obligation of the requested layers."""
 
     composition: Composition
-    seconds: float
+    seconds: float  #: the time of checking the certificates of all requested designs.
+    #: the properties that certificates prove, including the lemmas that they use.
     liveness: Mapping[str, LivenessAnswer]
-    spoilt: Mapping[str, str]
+    spoilt: Mapping[str, str]  #: the refused certificates of liveness conditions, and why they are refused.
 
     @property
     def refused(self) -> Mapping[str, str]:

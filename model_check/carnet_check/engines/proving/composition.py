@@ -29,24 +29,16 @@ class SolverOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SolverAnswer:
-    """The answer to one obligation.
-
-    Attributes:
-        core: names of the hypotheses that the proof used; empty unless proved.
-        attempt: which attempt decided, from 0; -1 where no solver was needed.
-        reason: why the outcome is unknown.
-        certified: whether the kernel followed a certificate of it.
-        units: what all attempts took of the solver's own counter, if it has one.
-    """
+    """The answer to one obligation."""
 
     id: str
     outcome: SolverOutcome
-    core: tuple[str, ...] = ()
+    core: tuple[str, ...] = ()  #: names of the hypotheses that the proof used; empty unless proved.
     seconds: float = 0.0
-    attempt: int = -1
-    reason: str = ""
-    certified: bool = False
-    units: int = 0
+    attempt: int = -1  #: which attempt decided, from 0; -1 where no solver was needed.
+    reason: str = ""  #: why the outcome is unknown.
+    certified: bool = False  #: whether the kernel followed a certificate of it.
+    units: int = 0  #: what all attempts took of the solver's own counter, if it has one.
 
 
 SHOWN = 3
@@ -225,34 +217,23 @@ def _proved(
 
 @dataclass(frozen=True, slots=True)
 class ClaimProof:
-    """The result of an induction for one claim.
-
-    Attributes:
-        outcome: ``proved``, or ``unknown``: a failed induction refutes no claim.
-        lemmas: the invariants, other claims among them, that the proof rests on.
-        assumptions: ids of the assumptions that it used.
-        defences: ids of the defences whose guards or updates it used; where no core tells of updates, all it could use.
-        axioms: names of the axioms that it used, those of the threat model included.
-        missing: obligations that were not proved.
-        reason: why there is no proof, where no obligation says so.
-        layer: the threat model whose axioms could be used; without one, the proof is good under all.
-        satisfiable: obligations of the claim itself that were refuted, whatever else is assumed to hold before.
-        certified: how many of the obligations that it rests on certificates prove, where certificates come first.
-        asked: how many of them a solver answered then.
-    """
+    """The result of an induction for one claim."""
 
     claim: str
-    outcome: SolverOutcome
-    lemmas: tuple[str, ...] = ()
-    assumptions: tuple[str, ...] = ()
+    outcome: SolverOutcome  #: ``proved``, or ``unknown``: a failed induction refutes no claim.
+    lemmas: tuple[str, ...] = ()  #: the invariants, other claims among them, that the proof rests on.
+    assumptions: tuple[str, ...] = ()  #: ids of the assumptions that it used.
+    #: ids of the defences whose guards or updates it used; where no core tells of updates, all it could use.
     defences: tuple[str, ...] = ()
-    axioms: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    reason: str = ""
-    layer: str = ""
+    axioms: tuple[str, ...] = ()  #: names of the axioms that it used, those of the threat model included.
+    missing: tuple[str, ...] = ()  #: obligations that were not proved.
+    reason: str = ""  #: why there is no proof, where no obligation says so.
+    layer: str = ""  #: the threat model whose axioms could be used; without one, the proof is good under all.
+    #: obligations of the claim itself that were refuted, whatever else is assumed to hold before.
     satisfiable: tuple[str, ...] = ()
+    #: how many of the obligations that it rests on certificates prove, where certificates come first.
     certified: int = 0
-    asked: int = 0
+    asked: int = 0  #: how many of them a solver answered then.
 
     @property
     def proved(self) -> bool:

@@ -249,18 +249,12 @@ OWN = ("guard:", "fresh:")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A text to be answered, and the obligation it comes from.
+    """A text to be answered, and the obligation it comes from."""
 
-    Attributes:
-        digest: of the SMT-LIB text, whatever language the solver reads.
-        obligation: one of the obligations that have this text.
-        kept: the hypotheses that it has; ``None`` means all.
-    """
-
-    digest: str
+    digest: str  #: of the SMT-LIB text, whatever language the solver reads.
     text: str
-    obligation: Obligation
-    kept: tuple[str, ...] | None
+    obligation: Obligation  #: one of the obligations that have this text.
+    kept: tuple[str, ...] | None  #: the hypotheses that it has; ``None`` means all.
 
     def share(self, budget: int, fewer: int) -> int:
         """Return ``budget`` divided by ``fewer``, or all of it if this is the last question of its obligation."""

@@ -51,16 +51,13 @@ from carnet_spec.language.protocol import terms_of_action
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action applied to elements.
-
-    Attributes:
-        guards: each condition that must hold, after the name of the guard that asks for it.
-        changes: what it writes, each after the names of the updates that write it.
-    """
+    """An action applied to elements."""
 
     action: Action
     env: Env
+    #: each condition that must hold, after the name of the guard that asks for it.
     guards: tuple[tuple[str, Condition], ...]
+    #: what it writes, each after the names of the updates that write it.
     changes: tuple[tuple[tuple[str, ...], Change], ...]
 
     @property
@@ -84,20 +81,15 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The ground form of an instance.
+    """The ground form of an instance."""
 
-    Attributes:
-        values: for each place that changes, the values that it may hold; the first one is that of the first state.
-        clauses: for each fact that deductions insert, what it follows from.
-        strays: steps and deductions that would write what was said never to change, and when they would.
-        formulas: when each formula holds.
-    """
-
+    #: for each place that changes, the values that it may hold; the first one is that of the first state.
     values: Mapping[Place, tuple[Value, ...]]
     steps: tuple[Step, ...]
-    clauses: Mapping[Place, tuple[Clause, ...]]
+    clauses: Mapping[Place, tuple[Clause, ...]]  #: for each fact that deductions insert, what it follows from.
+    #: steps and deductions that would write what was said never to change, and when they would.
     strays: tuple[tuple[Step, Condition], ...]
-    formulas: Mapping[str, Condition]
+    formulas: Mapping[str, Condition]  #: when each formula holds.
 
 
 def ground(
@@ -477,11 +469,7 @@ Written = Iterator[tuple[Place, Value, Condition]]
 
 
 class Reaching:
-    """Computes an over-approximation of what is reachable in a protocol on an instance.
-
-    Attributes:
-        possible: the values that each place may hold, the first one first.
-    """
+    """Computes an over-approximation of what is reachable in a protocol on an instance."""
 
     def __init__(
         self,
@@ -499,7 +487,7 @@ class Reaching:
         self.protocol = protocol
         self.instance = instance
         self._told_apart = distinguishable_fresh_sorts(protocol, instance)
-        self.possible = _first(start, protocol, instance)
+        self.possible = _first(start, protocol, instance)  #: the values that each place may hold, the first one first.
         self._changing = self.possible.keys() if changing is None else changing
         self._matters = matters
         self.only_reached = values is None

@@ -82,22 +82,14 @@ BLOBS: Final = ("auxblob", "manifestblob")
 
 
 class QuoteEvidence(NamedTuple):
-    """A quote, with the parts of its document.
+    """A quote, with the parts of its document."""
 
-    Attributes:
-        quote: the quote, raw.
-        found_in: what kind of document it lay in; ``None`` where it came alone.
-        event_log: dstack's log that lay beside it, as bytes; ``None`` where there was none.
-        unread: what else lay there that a relying party may count on.
-        log_is_cut: whether the log beside it is known to have only what was measured into RTMR3 whole.
-        asked: the report data of which it has to have one, as the document says; none where it says nothing.
-    """
-
-    quote: bytes
-    found_in: str | None = None
-    event_log: bytes | None = None
-    unread: tuple[UnappraisedPart, ...] = ()
-    log_is_cut: bool = False
+    quote: bytes  #: the quote, raw.
+    found_in: str | None = None  #: what kind of document it lay in; ``None`` where it came alone.
+    event_log: bytes | None = None  #: dstack's log that lay beside it, as bytes; ``None`` where there was none.
+    unread: tuple[UnappraisedPart, ...] = ()  #: what else lay there that a relying party may count on.
+    log_is_cut: bool = False  #: whether the log beside it is known to have only what was measured into RTMR3 whole.
+    #: the report data of which it has to have one, as the document says; none where it says nothing.
     asked: tuple[bytes, ...] = ()
 
 

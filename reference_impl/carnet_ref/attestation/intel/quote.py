@@ -87,31 +87,19 @@ class TdAttributes(NamedTuple):
 class TdReportExtension(NamedTuple):
     """The further fields of a TD report 1.5 Ex; hashes are 48 bytes, SVN vectors 16, attributes 8.
 
-    Attributes:
-        vmid: which virtual machine inside of the TD asked; 0 for a TD without them, or for what runs them.
-        td_id: the TD's own number, 32 bytes, kept when the TD is moved.
-        device_info: the hash of what devices the TD has.
-        initial_servicetd: the hash of the service TDs, or of the migration policy, when the TD was made.
-        initial_servicetd_attributes: the attributes of those.
-        initial_cpusvn: the versions of the processor when the TD was made.
-        initial_tee_tcb_svn: those of TDX.
-        initial_fmspc: the kind of platform on which the TD was made, 12 bytes.
-        current_servicetd: the hash of the service TDs, or of the migration policy, now.
-        current_servicetd_attributes: the attributes of those.
-
     Source: Intel confidential-computing.tee.dcap, commit f0ed77ed, ``sgx_report2_body_v1_5_ex_t``.
     """
 
-    vmid: int
-    td_id: bytes
-    device_info: bytes
-    initial_servicetd: bytes
-    initial_servicetd_attributes: bytes
-    initial_cpusvn: bytes
-    initial_tee_tcb_svn: bytes
-    initial_fmspc: bytes
-    current_servicetd: bytes
-    current_servicetd_attributes: bytes
+    vmid: int  #: which virtual machine inside of the TD asked; 0 for a TD without them, or for what runs them.
+    td_id: bytes  #: the TD's own number, 32 bytes, kept when the TD is moved.
+    device_info: bytes  #: the hash of what devices the TD has.
+    initial_servicetd: bytes  #: the hash of the service TDs, or of the migration policy, when the TD was made.
+    initial_servicetd_attributes: bytes  #: the attributes of those.
+    initial_cpusvn: bytes  #: the versions of the processor when the TD was made.
+    initial_tee_tcb_svn: bytes  #: those of TDX.
+    initial_fmspc: bytes  #: the kind of platform on which the TD was made, 12 bytes.
+    current_servicetd: bytes  #: the hash of the service TDs, or of the migration policy, now.
+    current_servicetd_attributes: bytes  #: the attributes of those.
 
 
 class TdReport(NamedTuple):

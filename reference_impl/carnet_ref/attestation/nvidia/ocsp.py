@@ -50,33 +50,19 @@ class RevocationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class OcspReply:
-    """A parsed reply about one certificate, not yet verified.
+    """A parsed reply about one certificate, not yet verified."""
 
-    Attributes:
-        serial: the certificate's serial number.
-        issuer_name_hash: the hash of its issuer's name.
-        issuer_key_hash: the hash of its issuer's key.
-        hash_algorithm: what the two are made with.
-        status: good, revoked or unknown.
-        this_update: since when the status is known.
-        next_update: until when it counts, if the reply says so.
-        responders: the certificates that came with the reply.
-        signed: the bytes that the signature is about.
-        signature: the signature, in DER.
-        signature_hash: the hash that it uses.
-    """
-
-    serial: int
-    issuer_name_hash: bytes
-    issuer_key_hash: bytes
-    hash_algorithm: hashes.HashAlgorithm
-    status: ocsp.OCSPCertStatus
-    this_update: datetime
-    next_update: datetime | None
-    responders: tuple[x509.Certificate, ...]
-    signed: bytes
-    signature: bytes
-    signature_hash: hashes.HashAlgorithm
+    serial: int  #: the certificate's serial number.
+    issuer_name_hash: bytes  #: the hash of its issuer's name.
+    issuer_key_hash: bytes  #: the hash of its issuer's key.
+    hash_algorithm: hashes.HashAlgorithm  #: what the two are made with.
+    status: ocsp.OCSPCertStatus  #: good, revoked or unknown.
+    this_update: datetime  #: since when the status is known.
+    next_update: datetime | None  #: until when it counts, if the reply says so.
+    responders: tuple[x509.Certificate, ...]  #: the certificates that came with the reply.
+    signed: bytes  #: the bytes that the signature is about.
+    signature: bytes  #: the signature, in DER.
+    signature_hash: hashes.HashAlgorithm  #: the hash that it uses.
 
     def is_about(self, certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
         """Whether this reply is about ``certificate``, as issued by ``issuer``."""

@@ -162,19 +162,12 @@ SINCE_RESET: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DeviceMode:
-    """The modes that a device states; capabilities are the modes that it can be in.
+    """The modes that a device states; capabilities are the modes that it can be in."""
 
-    Attributes:
-        operational_capabilities: the operational modes that the device has.
-        operational: the operational mode that it is in.
-        debug_capabilities: the debug modes that the device has.
-        debug: the debug modes that it is or was in.
-    """
-
-    operational_capabilities: int
-    operational: int
-    debug_capabilities: int
-    debug: DebugState
+    operational_capabilities: int  #: the operational modes that the device has.
+    operational: int  #: the operational mode that it is in.
+    debug_capabilities: int  #: the debug modes that the device has.
+    debug: DebugState  #: the debug modes that it is or was in.
 
     @property
     def debugged(self) -> bool:
@@ -265,26 +258,17 @@ class OpaqueField:
 
 @dataclass(frozen=True, slots=True)
 class GpuReport:
-    """A parsed, not yet verified, GPU attestation report.
+    """A parsed, not yet verified, GPU attestation report."""
 
-    Attributes:
-        signed: the bytes that the signature is about.
-        signature: r and s, 48 bytes each, big-endian.
-        nonce: the requester's nonce, 32 bytes.
-        slot: the certificate slot asked for.
-        responder_nonce: the device's nonce, 32 bytes.
-        measurements: the SHA-384 values; ``measurements[i]`` is SPDM block ``i + 1`` and RIM index ``i``.
-        opaque: the opaque fields in their order, no type twice.
-        device_mode: what the device says of debug modes; ``None`` where the report has no such block.
-    """
-
-    signed: bytes
-    signature: bytes
-    nonce: bytes
-    slot: int
-    responder_nonce: bytes
+    signed: bytes  #: the bytes that the signature is about.
+    signature: bytes  #: r and s, 48 bytes each, big-endian.
+    nonce: bytes  #: the requester's nonce, 32 bytes.
+    slot: int  #: the certificate slot asked for.
+    responder_nonce: bytes  #: the device's nonce, 32 bytes.
+    #: the SHA-384 values; ``measurements[i]`` is SPDM block ``i + 1`` and RIM index ``i``.
     measurements: tuple[bytes, ...]
-    opaque: tuple[OpaqueField, ...]
+    opaque: tuple[OpaqueField, ...]  #: the opaque fields in their order, no type twice.
+    #: what the device says of debug modes; ``None`` where the report has no such block.
     device_mode: DeviceMode | None = None
 
     def field(self, type_: OpaqueType) -> bytes | None:
@@ -493,18 +477,12 @@ KNOWN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DeviceEvidence:
-    """One device's part of a document, or a report that came alone.
+    """One device's part of a document, or a report that came alone."""
 
-    Attributes:
-        name: the place of the device in the document, from 0.
-        report: the report, raw.
-        chain: the certificates in PEM; ``None`` where the evidence is a report alone.
-        found_in: what kind of document the report lay in, and where in it; ``None`` where it came alone.
-    """
-
-    name: str
-    report: bytes
-    chain: bytes | None
+    name: str  #: the place of the device in the document, from 0.
+    report: bytes  #: the report, raw.
+    chain: bytes | None  #: the certificates in PEM; ``None`` where the evidence is a report alone.
+    #: what kind of document the report lay in, and where in it; ``None`` where it came alone.
     found_in: str | None = None
 
 

@@ -162,25 +162,16 @@ class RimKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rim:
-    """Reference values, read but not yet believed.
+    """Reference values, read but not yet believed."""
 
-    Attributes:
-        version: the driver or VBIOS version that they are for.
-        product: the chip that they are for, such as ``GH100``.
-        tag_id: the name of the tag.
-        golden: for each active index, the values of which a device must have one.
-        names: what the tag calls each active index, where it does; NVIDIA's names end in what measured it.
-        certificates: the signer's chain, as the tag carries it.
-        document: the XML that this was read from.
-    """
-
-    version: str
-    product: str
-    tag_id: str
-    golden: dict[int, tuple[bytes, ...]]
+    version: str  #: the driver or VBIOS version that they are for.
+    product: str  #: the chip that they are for, such as ``GH100``.
+    tag_id: str  #: the name of the tag.
+    golden: dict[int, tuple[bytes, ...]]  #: for each active index, the values of which a device must have one.
+    #: what the tag calls each active index, where it does; NVIDIA's names end in what measured it.
     names: dict[int, str]
-    certificates: tuple[x509.Certificate, ...]
-    document: bytes
+    certificates: tuple[x509.Certificate, ...]  #: the signer's chain, as the tag carries it.
+    document: bytes  #: the XML that this was read from.
 
     @property
     def kind(self) -> RimKind:

@@ -32,19 +32,12 @@ MEASUREMENT: Final = 37 + 8 + 7
 
 @dataclass(frozen=True, slots=True)
 class SimulatedEvidence:
-    """Evidence with its expected appraisal.
+    """Evidence with its expected appraisal."""
 
-    Attributes:
-        what: the alteration, or ``genuine``.
-        document: the evidence.
-        given: the arguments of `appraise` by name: a time, roots, and the nonce or report data.
-        failed_step: the step at which it is refused; ``None`` where it is genuine.
-    """
-
-    what: str
-    document: bytes
-    given: Mapping[str, Any]
-    failed_step: str | None = None
+    what: str  #: the alteration, or ``genuine``.
+    document: bytes  #: the evidence.
+    given: Mapping[str, Any]  #: the arguments of `appraise` by name: a time, roots, and the nonce or report data.
+    failed_step: str | None = None  #: the step at which it is refused; ``None`` where it is genuine.
 
     def appraise(self, **other: Any) -> Appraisal:
         """Appraise the evidence with its own arguments; those in ``other`` replace them."""

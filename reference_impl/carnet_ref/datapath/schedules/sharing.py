@@ -104,19 +104,13 @@ def shared_model(model: Transfer, holders: int, rounds: int, costs: Costs) -> Sc
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """The parameters of one round of GPU Travelling.
+    """The parameters of one round of GPU Travelling."""
 
-    Attributes:
-        hand_overs: what each holder provisions, in the order of the visits.
-        scrubbed: how much memory is cleared before the GPU leaves.
-        attests: whether a hand-over asks for fresh evidence.
-        model: what goes to the GPU before the first visit and comes back after the last, once in a session; nothing
-            where that is not looked at. No hand-over moves any of it.
-    """
-
-    hand_overs: Sequence[Transfer]
-    scrubbed: Size
-    attests: bool = True
+    hand_overs: Sequence[Transfer]  #: what each holder provisions, in the order of the visits.
+    scrubbed: Size  #: how much memory is cleared before the GPU leaves.
+    attests: bool = True  #: whether a hand-over asks for fresh evidence.
+    #: what goes to the GPU before the first visit and comes back after the last, once in a session; nothing where that
+    #: is not looked at. No hand-over moves any of it.
     model: Transfer | None = None
 
 

@@ -45,16 +45,11 @@ class Speculation:
     """How far ahead blocks are sealed.
 
     Raises QuantityError if a number is negative, or there is no worker.
-
-    Attributes:
-        window: how many blocks are sealed ahead; 0 for none.
-        gap: how many IVs are left free for messages on demand when sealing ahead begins.
-        workers: how many CPU threads seal.
     """
 
-    window: int = 1
-    gap: int = 0
-    workers: int = 1
+    window: int = 1  #: how many blocks are sealed ahead; 0 for none.
+    gap: int = 0  #: how many IVs are left free for messages on demand when sealing ahead begins.
+    workers: int = 1  #: how many CPU threads seal.
 
     def __post_init__(self) -> None:
         if self.window < 0 or self.gap < 0 or self.workers < 1:

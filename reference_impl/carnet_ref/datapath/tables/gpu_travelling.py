@@ -38,17 +38,11 @@ LEAST_SPEEDUP = 4.0
 
 @dataclass(frozen=True, slots=True)
 class DeckFit:
-    """The parameters that are fitted to the deck's cells.
+    """The parameters that are fitted to the deck's cells."""
 
-    Attributes:
-        volume: what is transmitted in a row of the table.
-        conventional: time of the conventional way that no stage of the model accounts for.
-        travelling: the same for GPU Travelling.
-    """
-
-    volume: Size
-    conventional: Duration
-    travelling: Duration
+    volume: Size  #: what is transmitted in a row of the table.
+    conventional: Duration  #: time of the conventional way that no stage of the model accounts for.
+    travelling: Duration  #: the same for GPU Travelling.
 
     def conventional_seconds(self, volume: Size, cap: Rate | None, scaled: bool = False) -> Seconds:
         """Return how long the conventional way takes; ``scaled``: its unattributed time grows with the volume."""
@@ -108,17 +102,11 @@ def fit() -> DeckFit:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The consequences of reading the deck's bare "M" as some unit.
+    """The consequences of reading the deck's bare "M" as some unit."""
 
-    Attributes:
-        volume: what is then transmitted.
-        worst_error: the largest relative error of the conventional cells that were not fitted.
-        travelling_seconds: what the stages of GPU Travelling alone take for that volume.
-    """
-
-    volume: Size
-    worst_error: float
-    travelling_seconds: Seconds
+    volume: Size  #: what is then transmitted.
+    worst_error: float  #: the largest relative error of the conventional cells that were not fitted.
+    travelling_seconds: Seconds  #: what the stages of GPU Travelling alone take for that volume.
 
 
 def read_as(unit: str) -> Reading:

@@ -31,23 +31,14 @@ class FigureRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A published figure and the model's value for it.
+    """A published figure and the model's value for it."""
 
-    Attributes:
-        name: which figure it is.
-        unit: its unit; ``1`` for a ratio.
-        published: as published.
-        reproduced: what the model gives.
-        role: whether a parameter was fitted to it.
-        remark: why the two differ, or what the model takes for granted.
-    """
-
-    name: str
-    unit: str
-    published: float
-    reproduced: float
-    role: FigureRole
-    remark: str = ""
+    name: str  #: which figure it is.
+    unit: str  #: its unit; ``1`` for a ratio.
+    published: float  #: as published.
+    reproduced: float  #: what the model gives.
+    role: FigureRole  #: whether a parameter was fitted to it.
+    remark: str = ""  #: why the two differ, or what the model takes for granted.
 
     @property
     def relative_error(self) -> float:
@@ -57,25 +48,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number that the model uses.
+    """A number that the model uses."""
 
-    Attributes:
-        name: what it is.
-        unit: ``B/s``, ``s``, ``B`` or ``1``.
-        value: the value used.
-        standing: where it comes from.
-        source: the source, or why it is what it is.
-        fitted_to: the cell it was fitted to, if any.
-        figure: the sourced interval behind it, if there is one.
-    """
-
-    name: str
-    unit: str
-    value: float
-    standing: Standing
-    source: str
-    fitted_to: str = ""
-    figure: Figure | None = None
+    name: str  #: what it is.
+    unit: str  #: ``B/s``, ``s``, ``B`` or ``1``.
+    value: float  #: the value used.
+    standing: Standing  #: where it comes from.
+    source: str  #: the source, or why it is what it is.
+    fitted_to: str = ""  #: the cell it was fitted to, if any.
+    figure: Figure | None = None  #: the sourced interval behind it, if there is one.
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,17 +60,11 @@ class GaussianMechanism:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Features in two parts.
+    """Features in two parts."""
 
-    Attributes:
-        basis: U, (N, r); its columns are orthonormal.
-        principal: P, (r, height, width); it stays in the TEE with the basis.
-        residual: R, (N, height, width), as it leaves.
-    """
-
-    basis: Array = field(repr=False)
-    principal: Array = field(repr=False)
-    residual: Array = field(repr=False)
+    basis: Array = field(repr=False)  #: U, (N, r); its columns are orthonormal.
+    principal: Array = field(repr=False)  #: P, (r, height, width); it stays in the TEE with the basis.
+    residual: Array = field(repr=False)  #: R, (N, height, width), as it leaves.
 
     @property
     def total(self) -> Array:
@@ -168,18 +162,12 @@ class SplitConvolution:
     """A convolution that is split between TEE and GPU.
 
     Raises SplitError from each method, before anything is given to the GPU.
-
-    Attributes:
-        rank: r, of the features forward and of the gradient backward.
-        forward_mechanism: what the residual of features goes through.
-        backward_mechanism: what the residual of the output's gradient goes through.
-        gpu: computes on what has left.
     """
 
-    rank: int
-    forward_mechanism: Mechanism
-    backward_mechanism: Mechanism
-    gpu: Gpu
+    rank: int  #: r, of the features forward and of the gradient backward.
+    forward_mechanism: Mechanism  #: what the residual of features goes through.
+    backward_mechanism: Mechanism  #: what the residual of the output's gradient goes through.
+    gpu: Gpu  #: computes on what has left.
 
     @enforces("CLAIM-RECOMBINATION", "CLAIM-RECOMBINED")
     def forward(self, features: Array, kernels: Array) -> tuple[Array, Split]:

@@ -22,15 +22,12 @@ class CodedBatch:
 
     Raises FieldError if there is no input or no noise, two points are one, or there are fewer points than a batch
     needs.
-
-    Attributes:
-        points: one for each processor, distinct.
     """
 
     field: Field
     inputs: int
     noise: int
-    points: tuple[int, ...]
+    points: tuple[int, ...]  #: one for each processor, distinct.
 
     @enforces("REQ-POINTS-01", "REQ-NOISE-02", "REQ-RESULTS-01")
     def __post_init__(self) -> None:

@@ -121,14 +121,10 @@ def gpu_responder(gpu: SimulatedGpu, random: Random) -> LabelledResponder:
 
 @dataclass(frozen=True, slots=True)
 class VendorServices:
-    """The services of a vendor: signed statements about its devices, over an untrusted channel.
+    """The services of a vendor: signed statements about its devices, over an untrusted channel."""
 
-    Attributes:
-        reference_values: returns the manifests of a firmware, or nothing.
-        answers: returns OCSP replies about the certificates of a chain, leaf first, or nothing.
-    """
-
-    reference_values: Callable[[Firmware], tuple[bytes, ...]]
+    reference_values: Callable[[Firmware], tuple[bytes, ...]]  #: returns the manifests of a firmware, or nothing.
+    #: returns OCSP replies about the certificates of a chain, leaf first, or nothing.
     answers: Callable[[tuple[x509.Certificate, ...]], tuple[bytes, ...]]
 
 

@@ -89,17 +89,11 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Tactics:
-    """The settings of speculation; they affect time only.
+    """The settings of speculation; they affect time only."""
 
-    Attributes:
-        window: how many pages are encrypted ahead.
-        gap: how many IVs are left free before the first guess.
-        reach: the most NOPs sent to reach a correct guess's IV.
-    """
-
-    window: int = 4
-    gap: int = 0
-    reach: int = 8
+    window: int = 4  #: how many pages are encrypted ahead.
+    gap: int = 0  #: how many IVs are left free before the first guess.
+    reach: int = 8  #: the most NOPs sent to reach a correct guess's IV.
 
 
 @dataclass(slots=True)

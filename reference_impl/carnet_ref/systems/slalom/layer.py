@@ -33,12 +33,7 @@ class Blinding:
 
 
 class BlindedLayer:
-    """A layer with public weights (outputs, inputs), for values (inputs, batch).
-
-    Attributes:
-        field: the field that is computed in.
-        weights: residues of the weights.
-    """
+    """A layer with public weights (outputs, inputs), for values (inputs, batch), computed in residues of a field."""
 
     def __init__(self, field: Field, weights: npt.ArrayLike, draw: Draw, check: Freivalds) -> None:
         """Take the weights.

@@ -227,31 +227,18 @@ _STATE = "sealed state"
 
 @dataclass(slots=True)
 class Seat:
-    """A replica's membership in one chain.
+    """A replica's membership in one chain."""
 
-    Attributes:
-        plan: what the chain is.
-        member: the replica's name in it.
-        key: its own key in this chain, which no other launch has.
-        start: the number after which the chain starts.
-        version: counts the changes of this state.
-        secret: what entries are sealed under, once the head has sent it.
-        roster: the keys that the head listed.
-        history: the entries of the chains before.
-        log: the entries of this chain.
-        voted: the name of the chain that the replica froze this one for.
-    """
-
-    plan: Plan
-    member: str
-    key: ec.EllipticCurvePrivateKey
-    start: int
-    version: int = 0
-    secret: bytes = b""
-    roster: dict[str, bytes] = field(default_factory=dict)
-    history: Log = field(default_factory=dict)
-    log: Log = field(default_factory=dict)
-    voted: bytes = b""
+    plan: Plan  #: what the chain is.
+    member: str  #: the replica's name in it.
+    key: ec.EllipticCurvePrivateKey  #: its own key in this chain, which no other launch has.
+    start: int  #: the number after which the chain starts.
+    version: int = 0  #: counts the changes of this state.
+    secret: bytes = b""  #: what entries are sealed under, once the head has sent it.
+    roster: dict[str, bytes] = field(default_factory=dict)  #: the keys that the head listed.
+    history: Log = field(default_factory=dict)  #: the entries of the chains before.
+    log: Log = field(default_factory=dict)  #: the entries of this chain.
+    voted: bytes = b""  #: the name of the chain that the replica froze this one for.
 
     @property
     def last(self) -> int:

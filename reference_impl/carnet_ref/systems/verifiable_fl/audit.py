@@ -55,19 +55,14 @@ class Fault(StrEnum):
 
 
 class RefusedGraphError(Exception):
-    """A graph is refused.
-
-    Attributes:
-        fault: what is wrong.
-        culprits: whom it is held against: the exclave whose statement is wrong or not there; two, if it is one of them.
-        step: the place of the statement in its exclave's log; ``None`` where no statement is at fault.
-    """
+    """A graph is refused."""
 
     def __init__(self, fault: Fault, culprit: str, why: str, step: int | None = None, *, other: str = "") -> None:
         super().__init__(why)
-        self.fault = fault
+        self.fault = fault  #: what is wrong.
+        #: whom it is held against: the exclave whose statement is wrong or not there; two, if it is one of them.
         self.culprits = tuple(dict.fromkeys(filter(None, (culprit, other))))
-        self.step = step
+        self.step = step  #: the place of the statement in its exclave's log; ``None`` where no statement is at fault.
 
     @property
     def culprit(self) -> str:
@@ -130,23 +125,17 @@ class _Log:
 
 @dataclass(slots=True)
 class Auditor:
-    """Checks the introductions and statements of one run.
+    """Checks the introductions and statements of one run."""
 
-    Attributes:
-        claims: what is to be shown.
-        checks: what it insists on.
-        steps: the statements that were taken, in order.
-        origins: for each of them and each of its inputs the place of the statement that gave it; none for a source.
-        before: for each of them the places of those that it reads from or follows in its log.
-        shown: every statement that is there to be taken, by the digest of its envelope, as far as is known: it decides
-            nothing, and says who is at fault.
-    """
-
-    claims: AuditClaims
-    checks: Checks = EVERY
-    steps: list[StepStatement] = field(default_factory=list)
+    claims: AuditClaims  #: what is to be shown.
+    checks: Checks = EVERY  #: what it insists on.
+    steps: list[StepStatement] = field(default_factory=list)  #: the statements that were taken, in order.
+    #: for each of them and each of its inputs the place of the statement that gave it; none for a source.
     origins: list[tuple[int | None, ...]] = field(default_factory=list)
+    #: for each of them the places of those that it reads from or follows in its log.
     before: list[tuple[int, ...]] = field(default_factory=list)
+    #: every statement that is there to be taken, by the digest of its envelope, as far as is known: it decides nothing,
+    #: and says who is at fault.
     shown: Mapping[str, StepStatement] = field(default_factory=dict)
     run: str = ""
     _logs: dict[str, _Log] = field(default_factory=dict)

@@ -68,22 +68,15 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """An exclave's description of itself, with evidence.
+    """An exclave's description of itself, with evidence."""
 
-    Attributes:
-        name: what its statements call it.
-        kind: one of `KINDS`.
-        run: the run that it was launched for, 32 bytes in hexadecimal.
-        key: its public key, an uncompressed point on P-256; empty where each step has evidence of its own.
-        evidence: a quote or report over name, run and key; empty where there is none.
-        endorsements: what vendors publish about the platform, by name: files, as their contents.
-    """
-
-    name: str
-    kind: str
-    run: str
-    key: bytes = b""
+    name: str  #: what its statements call it.
+    kind: str  #: one of `KINDS`.
+    run: str  #: the run that it was launched for, 32 bytes in hexadecimal.
+    key: bytes = b""  #: its public key, an uncompressed point on P-256; empty where each step has evidence of its own.
+    #: a quote or report over name, run and key; empty where there is none.
     evidence: bytes = field(default=b"", repr=False)
+    #: what vendors publish about the platform, by name: files, as their contents.
     endorsements: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict, repr=False)
 
     @property

@@ -30,21 +30,13 @@ class ExclaveError(Exception):
 
 @dataclass(slots=True)
 class Exclave:
-    """One launch of an exclave, for one run.
+    """One launch of an exclave, for one run."""
 
-    Attributes:
-        name: what its statements call it.
-        run: the run, 32 bytes in hexadecimal.
-        attester: the hardware below it; without one, nobody but its owner speaks for its key.
-        key: the key that signs; without one, each step has evidence of its own.
-        checks: what it insists on.
-    """
-
-    name: str
-    run: str
-    attester: Attester | None
-    key: ec.EllipticCurvePrivateKey | None
-    checks: Checks = EVERY
+    name: str  #: what its statements call it.
+    run: str  #: the run, 32 bytes in hexadecimal.
+    attester: Attester | None  #: the hardware below it; without one, nobody but its owner speaks for its key.
+    key: ec.EllipticCurvePrivateKey | None  #: the key that signs; without one, each step has evidence of its own.
+    checks: Checks = EVERY  #: what it insists on.
     _number: int = 0
     _predecessor: str = NO_PREDECESSOR
     _ended: bool = False

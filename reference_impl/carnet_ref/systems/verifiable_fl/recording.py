@@ -32,15 +32,10 @@ LARGEST_EXCLAVES: Final = 1 << 26
 
 @dataclass(slots=True)
 class GraphRecorder:
-    """Lets each party's exclave attest the party's steps, with proofs of their inputs.
+    """Lets each party's exclave attest the party's steps, with proofs of their inputs."""
 
-    Attributes:
-        exclaves: by the names of parties.
-        lines: the envelopes so far.
-    """
-
-    exclaves: Mapping[str, Exclave]
-    lines: list[bytes] = field(default_factory=list)
+    exclaves: Mapping[str, Exclave]  #: by the names of parties.
+    lines: list[bytes] = field(default_factory=list)  #: the envelopes so far.
     _proofs: dict[tuple[str, bytes], str] = field(default_factory=dict)
 
     @enforces("REQ-STEP-03", "proof-first")

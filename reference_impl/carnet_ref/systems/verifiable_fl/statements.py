@@ -58,29 +58,17 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class StepStatement:
-    """An exclave's statement about one step.
+    """An exclave's statement about one step."""
 
-    Attributes:
-        by: the name of the exclave.
-        task: what was done, such as ``train``.
-        run: the run that the exclave was launched for, 32 bytes in hexadecimal.
-        epoch: the epoch of custody that the step belongs to.
-        code: the SHA-384 of the code that ran.
-        reads: what it read.
-        gives: what it gave.
-        number: how many statements the exclave made before.
-        predecessor: the SHA-256 of the envelope of the last of those.
-    """
-
-    by: str
-    task: str
-    run: str
-    epoch: str
-    code: str
-    reads: tuple[Input, ...]
-    gives: tuple[Artifact, ...]
-    number: int
-    predecessor: str
+    by: str  #: the name of the exclave.
+    task: str  #: what was done, such as ``train``.
+    run: str  #: the run that the exclave was launched for, 32 bytes in hexadecimal.
+    epoch: str  #: the epoch of custody that the step belongs to.
+    code: str  #: the SHA-384 of the code that ran.
+    reads: tuple[Input, ...]  #: what it read.
+    gives: tuple[Artifact, ...]  #: what it gave.
+    number: int  #: how many statements the exclave made before.
+    predecessor: str  #: the SHA-256 of the envelope of the last of those.
 
     def encode(self) -> bytes:
         """Return the statement as JSON."""
@@ -113,21 +101,13 @@ def last_statement(by: str, run: str, number: int, predecessor: str) -> StepStat
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A signed statement.
+    """A signed statement."""
 
-    Attributes:
-        payload: the bytes that were signed.
-        keyid: names the key, or the exclave whose quotes are the signatures.
-        signature: made over `pae` of the payload.
-        statement: what the payload says.
-        digest: the SHA-256 of the line, which a proof names.
-    """
-
-    payload: bytes = field(repr=False)
-    keyid: str
-    signature: bytes = field(repr=False)
-    statement: StepStatement
-    digest: str
+    payload: bytes = field(repr=False)  #: the bytes that were signed.
+    keyid: str  #: names the key, or the exclave whose quotes are the signatures.
+    signature: bytes = field(repr=False)  #: made over `pae` of the payload.
+    statement: StepStatement  #: what the payload says.
+    digest: str  #: the SHA-256 of the line, which a proof names.
 
 
 def pae(payload: bytes) -> bytes:

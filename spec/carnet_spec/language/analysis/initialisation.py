@@ -83,12 +83,7 @@ def _falling(protocol: Protocol) -> list[tuple[str, tuple[terms.Var, ...], terms
 
 
 class _Judged:
-    """A protocol with an action for each claim, analysed once for both functions above.
-
-    Attributes:
-        judges: the claim of each action that represents one.
-        order: the names of all actions, in order.
-    """
+    """A protocol with an action for each claim, analysed once for both functions above."""
 
     def __init__(self, protocol: Protocol) -> None:
         longest = max((len(action.name) for action in protocol.actions), default=0)
@@ -98,8 +93,9 @@ class _Judged:
         whole = replace(protocol, actions=(*protocol.actions, *judges))
         given = {initial.symbol for initial in protocol.initial}
         unset = [each for each in protocol.symbols if each.mutable and not each.is_relation and each not in given]
+        #: the claim of each action that represents one.
         self.judges = {name: claim for name, (claim, _, _) in falling.items()}
-        self.order = [action.name for action in whole.actions]
+        self.order = [action.name for action in whole.actions]  #: the names of all actions, in order.
         self._unset = frozenset(unset)
         self._early: dict[frozenset[terms.Symbol], list[EarlyRead]] = {}
         self._found: dict[frozenset[str], tuple[EarlyRead, ...]] = {}

@@ -20,19 +20,13 @@ located = relation("located", Agent, Session, kind=Kind.KNOWLEDGE, says="knows w
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What the hardware of a variant permits.
+    """What the hardware of a variant permits."""
 
-    Attributes:
-        confined: the hardware limits a link key to the dataset buffer (the deck's outlook).
-        switched: a PCIe switch takes the place of the MUX, and every host on it reaches the GPU at any time.
-        hidden: the model lies at an address that the orchestrator draws anew in each session.
-        leads_to: whether the bus leads to a VM that the agent runs.
-    """
-
-    confined: bool = False
+    confined: bool = False  #: the hardware limits a link key to the dataset buffer (the deck's outlook).
+    #: a PCIe switch takes the place of the MUX, and every host on it reaches the GPU at any time.
     switched: bool = False
-    hidden: bool = False
-    leads_to: Callable[[Agent], Formula] = lambda x: mux == x
+    hidden: bool = False  #: the model lies at an address that the orchestrator draws anew in each session.
+    leads_to: Callable[[Agent], Formula] = lambda x: mux == x  #: whether the bus leads to a VM that the agent runs.
 
     def routes(self, x: Agent) -> Formula:
         """Whether data that ``x`` puts on the bus reaches the GPU."""
