@@ -31,10 +31,8 @@ from carnet_command.files import failing_as, read_plain, reason, replacing
 from carnet_command.text import counted
 
 FORMAT: Final = "carnet-answer/1"
-LARGEST: Final = 16 << 20
-"""The most bytes of an entry; a longer file is rejected."""
-SHOWN: Final = 3
-"""The most rejected entries that are named."""
+LARGEST: Final = 16 << 20  #: The most bytes of an entry; a longer file is rejected.
+SHOWN: Final = 3  #: The most rejected entries that are named.
 OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
 Read = TypeVar("Read")
@@ -137,8 +135,7 @@ def _is_shared(folder: os.stat_result) -> bool:
 
 # -- results of this version of the code about a specification, stored for the next command -------
 
-GENERATIONS: Final = 4
-"""The most versions of the source code whose results are kept."""
+GENERATIONS: Final = 4  #: The most versions of the source code whose results are kept.
 
 
 def memoized(what: str, text: str, make: Callable[[], Any], read: Callable[[Any], Read]) -> Read:
@@ -188,8 +185,8 @@ def specification_digest() -> str:
     return _digest("".join(f"{each.relative_to(spec)} {_digest(each.read_text('utf-8'))}\n" for each in files))
 
 
+#: The source code of the checker: packages and folders of them.
 CHECKER: Final = ("carnet_check", "carnet_command", "carnet_spec/language")
-"""The source code of the checker: packages and folders of them."""
 
 
 @functools.cache

@@ -23,11 +23,10 @@ from carnet_command.once import require_each_once
 
 GROUP = "carnet.commands"
 TRACEBACK = "CARNET_TRACEBACK"
-MOST_SAID = 4_000
-"""The most characters of an error: it may quote text from a file."""
+MOST_SAID = 4_000  #: The most characters of an error: it may quote text from a file.
 
+#: The error numbers of a failed write to an open file, for example on a full disk.
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
-"""The error numbers of a failed write to an open file, for example on a full disk."""
 
 BUILT_IN = {
     "list": ("carnet_check.commands.listing:list_protocols", "List protocols, claims, threat models and findings."),

@@ -82,8 +82,7 @@ class Slicer(Generic[StateT, StepT]):
 # can be deleted.
 
 
-LONGEST_RUN = 8
-"""The longest sequence of steps, such as a whole loan, that is tried to be deleted as one."""
+LONGEST_RUN = 8  #: The longest sequence of steps, such as a whole loan, that is tried to be deleted as one.
 
 
 def minimise(judge: Interpreter, invariant: Invariant, trace: Trace) -> Trace:

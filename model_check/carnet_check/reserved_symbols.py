@@ -16,18 +16,12 @@ from carnet_spec.language.terms import BOOL, Apply, Kind, Var
 class Purpose(Enum):
     """The purpose of a reserved symbol; the value is the prefix of its name in the text of an obligation."""
 
-    PARAMETER = "par"
-    """A constant for a parameter of an action."""
-    SKOLEM = "any"
-    """A constant for a universally quantified variable of an invariant whose negation is assumed."""
-    SWITCH = "on"
-    """A flag: whether an update that belongs to a defence takes place."""
-    COPY = "at"
-    """A copy of a mutable symbol, after some number of steps of a run."""
-    CHOICE = "do"
-    """A flag: whether an action is taken at a place in a run."""
-    SLOT = "arg"
-    """A constant for an argument of the action that is taken at a place in a run."""
+    PARAMETER = "par"  #: A constant for a parameter of an action.
+    SKOLEM = "any"  #: A constant for a universally quantified variable of an invariant whose negation is assumed.
+    SWITCH = "on"  #: A flag: whether an update that belongs to a defence takes place.
+    COPY = "at"  #: A copy of a mutable symbol, after some number of steps of a run.
+    CHOICE = "do"  #: A flag: whether an action is taken at a place in a run.
+    SLOT = "arg"  #: A constant for an argument of the action that is taken at a place in a run.
 
 
 @dataclass(frozen=True, slots=True)

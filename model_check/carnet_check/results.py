@@ -44,6 +44,7 @@ STRENGTH = {
     Verdict.SAMPLED: 2,
     Verdict.UNKNOWN: 1,
 }
+#: What a verdict is in the cell of a table.
 MARKS: Mapping[Verdict, str] = {
     Verdict.PROVED: "✓",
     Verdict.EXHAUSTED: "●",
@@ -54,7 +55,6 @@ MARKS: Mapping[Verdict, str] = {
     Verdict.VACUOUS: "∅",
     Verdict.ERROR: "E",
 }
-"""What a verdict is in the cell of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,9 @@ class Result:
     defences: tuple[str, ...] = ()
     lemmas: tuple[str, ...] = ()
     steps: tuple[TraceStep, ...] = ()
-    loop: int | None = None
-    """For a lasso: the position of the first step that is repeated for ever."""
+    loop: int | None = None  #: For a lasso: the position of the first step that is repeated for ever.
+    #: For a lemma claim, each hypothesis with the smallest counterexample to the claim without it.
     counterexamples: tuple[tuple[str, str], ...] = ()
-    """For a lemma claim, each hypothesis with the smallest counterexample to the claim without it."""
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:

@@ -17,8 +17,7 @@ from carnet_spec.language import Action, Claim, Guard, Instance, Protocol, Threa
 from carnet_spec.language.terms import Var
 from carnet_spec.trace import Trace, TraceStep
 
-MOST_CHOICES = 200_000
-"""The most choices of parameters that are tried to explain why an action is not enabled."""
+MOST_CHOICES = 200_000  #: The most choices of parameters that are tried to explain why an action is not enabled.
 
 
 @dataclass(frozen=True, slots=True)

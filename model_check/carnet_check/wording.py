@@ -175,8 +175,7 @@ def applied(symbol: Symbol, row: tuple[str, ...]) -> str:
 
 INDENT = "      "
 GOING_ROUND = "  and then, again and again:"
-STAYING = "  and then nothing happens any more"
-"""The line about a lasso without repeated steps."""
+STAYING = "  and then nothing happens any more"  #: The line about a lasso without repeated steps.
 
 
 def narrate(
@@ -384,13 +383,12 @@ def _outside_quantifiers(term: Term, hidden: frozenset[Var] = frozenset()) -> It
 # with dots between them. Otherwise it is a digest of the parts after a readable prefix. So different parts never share
 # a file name, on any file system, and every file name is short.
 
-MOST = 120
-"""The most characters of a file name without its extension."""
+MOST = 120  #: The most characters of a file name without its extension.
 READABLE = 40
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _MADE = re.compile(rf"[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*|[a-z0-9-]{{1,{READABLE}}}~[0-9a-f]{{32}}")
+#: Names that some systems reserve for devices, with any extension.
 _DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))})
-"""Names that some systems reserve for devices, with any extension."""
 
 
 def file_name(*parts: str) -> str:

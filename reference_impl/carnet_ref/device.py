@@ -39,11 +39,9 @@ class Region(Enum):
     STASH = "stash"
 
 
-CAPACITY = 1 << 28
-"""Bytes in each region."""
+CAPACITY = 1 << 28  #: Bytes in each region.
 
-BASE = {region: index * CAPACITY for index, region in enumerate(Region)}
-"""The address at which each region begins."""
+BASE = {region: index * CAPACITY for index, region in enumerate(Region)}  #: The address at which each region begins.
 
 
 class Memory:
@@ -124,8 +122,7 @@ class Instruction:
 
 Program = tuple[Instruction, ...]
 
-TRAINING_CODE = b"train\n".ljust(4096, b"\n")
-"""The training code: one page of public text."""
+TRAINING_CODE = b"train\n".ljust(4096, b"\n")  #: The training code: one page of public text.
 
 
 def parse_program(code: bytes) -> Program:

@@ -15,21 +15,17 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-Residues: TypeAlias = npt.NDArray[np.int64]
-"""Residues, from zero up to the modulus."""
-Draw: TypeAlias = Callable[[tuple[int, ...]], Residues]
-"""Returns random residues in an array of the given shape."""
+Residues: TypeAlias = npt.NDArray[np.int64]  #: Residues, from zero up to the modulus.
+Draw: TypeAlias = Callable[[tuple[int, ...]], Residues]  #: Returns random residues in an array of the given shape.
 
-PRIME: Final = 2**23 + 2**21 + 7
-"""The prime of Slalom's authors; one and a half times the prime is below 2^24."""
+PRIME: Final = 2**23 + 2**21 + 7  #: The prime of Slalom's authors; one and a half times the prime is below 2^24.
 MANTISSA: Final = 24
-DIGIT: Final = 8
-"""The bits of a digit, including its sign."""
+DIGIT: Final = 8  #: The bits of a digit, including its sign.
 DIGITS: Final = 3
+#: The most products of two digits whose sum is exact in single precision: 1,024.
 LARGEST_INNER: Final = 2**MANTISSA // 2 ** (2 * (DIGIT - 1))
-"""The most products of two digits whose sum is exact in single precision: 1,024."""
+#: The largest modulus whose centred residues fit into three digits.
 LARGEST_PRIME: Final = 2 * sum(127 << (DIGIT * place) for place in range(DIGITS)) + 1
-"""The largest modulus whose centred residues fit into three digits."""
 
 
 class FieldError(ValueError):

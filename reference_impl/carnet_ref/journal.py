@@ -36,8 +36,7 @@ from carnet_ref.crypto import primitives
 from carnet_ref.wire import MalformedError, Reader, join, number, split, to_number
 
 SUFFIX: Final = "-head"
-LARGEST_HEAD: Final = 4096
-"""The most bytes of a head file that are read."""
+LARGEST_HEAD: Final = 4096  #: The most bytes of a head file that are read.
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +97,7 @@ class HeadFile:
         return join(b"carnet journal head 1", self.owner)
 
 
+#: The schema as SQLite stores it; a database with anything else, such as a trigger or other columns, is refused.
 _TABLE: Final = """CREATE TABLE entries (
         number INTEGER PRIMARY KEY,
         kind TEXT NOT NULL,
@@ -105,24 +105,21 @@ _TABLE: Final = """CREATE TABLE entries (
         sealed BLOB NOT NULL
     ) STRICT
 """
-"""The schema as SQLite stores it; a database with anything else, such as a trigger or other columns, is refused."""
 _ENTRIES: Final = """
     SELECT number, CAST(kind AS BLOB), CAST(nonce AS BLOB), CAST(sealed AS BLOB) FROM entries ORDER BY number
 """
 _INSERT: Final = "INSERT INTO entries VALUES (?, ?, ?, ?)"
-_APPLICATION: Final = 0x43524E54
-"""The application id that marks a SQLite database as a journal of Carnet: "CRNT"."""
+_APPLICATION: Final = 0x43524E54  #: The application id that marks a SQLite database as a journal of Carnet: "CRNT".
+#: The suffixes of a journal's files: its own, those of SQLite, and that of the head.
 BESIDE: Final = ("", "-wal", "-shm", "-journal", SUFFIX)
-"""The suffixes of a journal's files: its own, those of SQLite, and that of the head."""
 
+#: The kinds whose entries are all kept; of any other kind only the last entry is.
 RETAINED_KINDS: Final = frozenset({"accepted", "returned", "ledger", "lost"})
-"""The kinds whose entries are all kept; of any other kind only the last entry is."""
-CHECKPOINT: Final = "checkpoint"
-"""The kind of an entry that replaces all entries before it."""
+CHECKPOINT: Final = "checkpoint"  #: The kind of an entry that replaces all entries before it.
+#: The most single entries before a checkpoint is written; or as many as the last checkpoint has, if that is more.
 MOST_ENTRIES: Final = 64
-"""The most single entries before a checkpoint is written; or as many as the last checkpoint has, if that is more."""
+#: The most bytes after a checkpoint, in addition to three times its own size, before the next one is written.
 MOST_GROWTH: Final = 4 << 20
-"""The most bytes after a checkpoint, in addition to three times its own size, before the next one is written."""
 
 _FOREIGN: Final = "another job wrote it, or it was sealed under another key (give --journal-key)"
 _Row = tuple[int, bytes, bytes, bytes]
@@ -355,8 +352,8 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, list[_Row]]:
         raise
 
 
+#: The most characters of a key file: hexadecimal digits and the end of the line.
 _KEY_CHARACTERS: Final = 2 * primitives.KEY_BYTES + 2
-"""The most characters of a key file: hexadecimal digits and the end of the line."""
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 

@@ -86,8 +86,7 @@ class ResetNeededError(KeysError):
     """The session was lent before, and the schedule requires a new session."""
 
 
-ENGINES: Final = 8
-"""The number of copy engines with their own keys on GH100: LCE0 to LCE7."""
+ENGINES: Final = 8  #: The number of copy engines with their own keys on GH100: LCE0 to LCE7.
 
 
 class Direction(Enum):
@@ -203,8 +202,7 @@ class EngineChannel:
         return f"channel {self.counter} of engine {self.engine} ({self.direction.value}, epoch {self.epoch})"
 
 
-ONE_CHANNEL: Final = EngineChannel(1)
-"""The channel of a sealed link without a copy engine."""
+ONE_CHANNEL: Final = EngineChannel(1)  #: The channel of a sealed link without a copy engine.
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,8 +341,7 @@ class KeySchedule(Protocol):
 
 # -- use ---------------------------------------------------------------------------------------------------------------
 
-MARGIN: Final = 1_000_000_000
-"""The work units between the point where a key is due to rotate and its limit."""
+MARGIN: Final = 1_000_000_000  #: The work units between the point where a key is due to rotate and its limit.
 BLOCK_BYTES: Final = 16
 UNLIMITED: Final = 1 << 62
 
@@ -583,8 +580,7 @@ def key_name(key: bytes) -> bytes:
 
 # -- the link ----------------------------------------------------------------------------------------------------------
 
-CHUNK_BYTES: Final = 1 << 20
-"""The largest plaintext of one message."""
+CHUNK_BYTES: Final = 1 << 20  #: The largest plaintext of one message.
 
 
 class Sealer:

@@ -32,19 +32,17 @@ import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
 
-SMALLEST: Final = math.ulp(0.0)
-"""The least positive number, which stands for every smaller one."""
-_FAR: Final = 39
-"""Φ(−39) is below `SMALLEST`."""
+SMALLEST: Final = math.ulp(0.0)  #: The least positive number, which stands for every smaller one.
+_FAR: Final = 39  #: Φ(−39) is below `SMALLEST`.
+#: From this μ on, the subtracted term of δ is left out: the bound stays one, and is less than twice the truth.
 _STEEP: Final = 40
-"""From this μ on, the subtracted term of δ is left out: the bound stays one, and is less than twice the truth."""
 _GUARD_DIGITS: Final = 60
 LEAST: Final = 1e-60
+#: Clipping bounds, sensitivities and deviations are between these, so that nothing derived from them overflows.
 MOST: Final = 1e60
-"""Clipping bounds, sensitivities and deviations are between these, so that nothing derived from them overflows."""
 MOST_RELEASES: Final = 10**18
+#: Clipping aims so much below its bound, more than what the rounding of a norm and of a product can add.
 _SHRINK: Final = 1 - 2.0**-40
-"""Clipping aims so much below its bound, more than what the rounding of a norm and of a product can add."""
 
 
 class PrivacyParameterError(ValueError):

@@ -20,10 +20,8 @@ from carnet_command.files import replacing
 from carnet_ref.wire import MalformedError
 from carnet_spec.trace import Header, LogPosition, TraceCheck, TraceEnd, TraceEvent, TraceStep
 
-AHEAD: Final = 1 << 16
-"""The most steps of a party between two of its messages; in practice they are a few dozen."""
-LATEST: Final = 1 << 63
-"""The limit of clock values, so that no clock overflows its eight bytes."""
+AHEAD: Final = 1 << 16  #: The most steps of a party between two of its messages; in practice they are a few dozen.
+LATEST: Final = 1 << 63  #: The limit of clock values, so that no clock overflows its eight bytes.
 
 
 class TraceFileError(CarnetError):

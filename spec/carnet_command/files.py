@@ -13,10 +13,9 @@ from typing import IO, Any, Final
 
 from carnet_command.errors import UsageError
 
-OWNER_ONLY: Final = 0o600
-"""The mode of a file that its owner alone may read and write."""
+OWNER_ONLY: Final = 0o600  #: The mode of a file that its owner alone may read and write.
+#: The name pattern of a file that is being written; one that remains is from a process that was killed.
 UNFINISHED: Final = f".{'[0-9a-f]' * 16}.part"
-"""The name pattern of a file that is being written; one that remains is from a process that was killed."""
 
 
 def require_writable_file(path: Path) -> None:

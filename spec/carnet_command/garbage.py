@@ -7,8 +7,7 @@ default, the collections took a tenth of a search's time.
 import gc
 from typing import Final
 
-MADE: Final = 50_000
-"""After how many allocated objects the youngest generation is collected."""
+MADE: Final = 50_000  #: After how many allocated objects the youngest generation is collected.
 
 
 def look_rarely() -> None:

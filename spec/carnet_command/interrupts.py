@@ -19,8 +19,7 @@ from carnet_command.text import counted
 if TYPE_CHECKING:
     from carnet_command.progress import Progress
 
-ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
-"""The signals that end a command, other than Ctrl-C."""
+ENDING: Final = (signal.SIGTERM, signal.SIGHUP)  #: The signals that end a command, other than Ctrl-C.
 SIGNALS: Final = (signal.SIGINT, *ENDING)
 
 

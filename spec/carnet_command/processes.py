@@ -26,10 +26,10 @@ from typing import Any
 from carnet_command.progress import is_heartbeat
 
 _PATH = "PYTHONPATH"
+#: The settings with which a worker would run its parent's main module again; no task of Carnet needs it.
 _MAIN = frozenset({"init_main_from_name", "init_main_from_path"})
-"""The settings with which a worker would run its parent's main module again; no task of Carnet needs it."""
+#: Held while functions of multiprocessing are replaced, as workers may be started from several threads.
 _STARTING = threading.Lock()
-"""Held while functions of multiprocessing are replaced, as workers may be started from several threads."""
 
 
 def interpreter() -> tuple[str, ...]:

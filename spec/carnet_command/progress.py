@@ -17,8 +17,7 @@ from carnet_command.text import hanging
 HEARTBEAT_SECONDS = 30.0
 LIVE_SECONDS = 0.4
 HEARTBEAT = "heartbeat"
-ERASE = "\r\x1b[K"
-"""The control sequence that moves to the beginning of the line and erases it."""
+ERASE = "\r\x1b[K"  #: The control sequence that moves to the beginning of the line and erases it.
 
 
 class Progress(Protocol):
@@ -40,8 +39,7 @@ class Progress(Protocol):
 class Pace:
     """Estimates the time that a count of similar items still takes, once enough of them are done."""
 
-    ENOUGH = 5.0
-    """Seconds that have to pass before the first estimate."""
+    ENOUGH = 5.0  #: Seconds that have to pass before the first estimate.
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

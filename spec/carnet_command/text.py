@@ -4,12 +4,9 @@ import os
 import sys
 from collections.abc import Iterable
 
-RULE_WIDTH = 78
-"""The most columns of a command's report, and its width if there is no terminal."""
-NARROWEST = 40
-"""The fewest columns of a report: fewer would break formulas and names."""
-LABEL_WIDTH = 13
-"""Columns of the labels on the left."""
+RULE_WIDTH = 78  #: The most columns of a command's report, and its width if there is no terminal.
+NARROWEST = 40  #: The fewest columns of a report: fewer would break formulas and names.
+LABEL_WIDTH = 13  #: Columns of the labels on the left.
 
 
 def report_width() -> int:

@@ -24,10 +24,8 @@ from carnet_command.garbage import look_rarely
 from carnet_command.interrupts import block_interrupts, let_signals_end_this_process
 from carnet_command.processes import worker_context
 
-STARTING: Final = 60.0
-"""Seconds that a process may take to start, before the limit on its silence applies."""
-GRACE: Final = 1.0
-"""Seconds that a process may take to end after it closed its pipe."""
+STARTING: Final = 60.0  #: Seconds that a process may take to start, before the limit on its silence applies.
+GRACE: Final = 1.0  #: Seconds that a process may take to end after it closed its pipe.
 OUT_OF_MEMORY: Final = "the worker needs more memory than it may have"
 
 Part = TypeVar("Part")
@@ -131,8 +129,8 @@ def answered_here(
         yield from ((part, each) for each in said)
 
 
+#: In a worker: the pipe to the process that started it; empty elsewhere, and then news go nowhere.
 _asking: list[Connection] = []
-"""In a worker: the pipe to the process that started it; empty elsewhere, and then news go nowhere."""
 
 
 def tell(news: object) -> None:

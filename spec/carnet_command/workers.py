@@ -23,15 +23,12 @@ from typing import Any, Final, Generic, Self
 from carnet_command.interrupts import defer_interrupts
 from carnet_command.worker import Answer, End, Lost, Part, StartNotice, Worker, answered_here, is_one, worker_kind
 
-PATIENCE: Final = 120.0
-"""Seconds without an answer after which a worker counts as stuck."""
+PATIENCE: Final = 120.0  #: Seconds without an answer after which a worker counts as stuck.
+#: Bytes of address space that a worker may add to what it starts with; a typical one needs a tenth of that.
 MEMORY: Final = 2 * 1024**3
-"""Bytes of address space that a worker may add to what it starts with; a typical one needs a tenth of that."""
-KEPT: Final = 2
-"""The most idle workers that are kept."""
+KEPT: Final = 2  #: The most idle workers that are kept.
 
-IsLast = Callable[[Part, Answer], bool]
-"""Says whether an answer is the last one of its part."""
+IsLast = Callable[[Part, Answer], bool]  #: Says whether an answer is the last one of its part.
 
 
 def only(_part: object, _answer: object) -> bool:
@@ -250,8 +247,7 @@ class BackgroundWork(PendingWork[Part, Answer]):
 _beside: list[BackgroundWork[Any, Any]] = []
 
 
-_kept: list[Worker] = []
-"""The idle workers, which the next pool takes over."""
+_kept: list[Worker] = []  #: The idle workers, which the next pool takes over.
 
 
 def _hear(mine: PendingWork[Any, Any]) -> None:

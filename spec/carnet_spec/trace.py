@@ -97,8 +97,7 @@ class Trace:
         return Trace(_text(fields, "protocol"), _text(fields, "variant"), without, _text(fields, "threat"), steps, loop)
 
 
-RECORD_VERSION = 3
-"""The version of recorded traces that this package writes and reads."""
+RECORD_VERSION = 3  #: The version of recorded traces that this package writes and reads.
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ ATTACK, REDUNDANT = "attack", "redundant"
 ANY = ""
 DATA = "confidentiality"
 
+#: For each defence, the claim that its removal breaks: confidentiality if honest data is learned, else whichever.
 ATTACKS = {
     "gpu-certificate": DATA,
     "report-nonce": DATA,
@@ -75,7 +76,6 @@ ATTACKS = {
     "channel-update": "late-secrecy",
     "chunks-pinned": "confidentiality",
 }
-"""For each defence, the claim that its removal breaks: confidentiality if honest data is learned, else whichever."""
 REDUNDANTS = (
     "epochs-increase",
     "rotation-before-fence",
@@ -87,10 +87,10 @@ REDUNDANTS = (
     "h2d-half-only",
     "rotation-in-d2h",
 )
+#: The first is redundant, and without the second alone what is trained on stays right while every holder is honest.
 PAIR = ("count-handover", "rotation-in")
-"""The first is redundant, and without the second alone what is trained on stays right while every holder is honest."""
+#: What falls without both: the platform forges copies, as many as it likes, and nothing counts them.
 OPENED = {"data-agreement", "trains-verified", "model-integrity", "provenance", "participation"}
-"""What falls without both: the platform forges copies, as many as it likes, and nothing counts them."""
 OUTCOMES = dict.fromkeys(ATTACKS, ATTACK) | dict.fromkeys(REDUNDANTS, REDUNDANT)
 
 
@@ -155,8 +155,8 @@ def test_a_pair_opens_more_than_each_alone() -> None:
     assert fallen(PAIR) - fallen((needed,)) == OPENED
 
 
+#: What the defence is there for, where another claim falls in as few steps.
 LATER = {"wrapped-key-once": "no-replay", "session-sequence": "trains-verified"}
-"""What the defence is there for, where another claim falls in as few steps."""
 
 
 @pytest.mark.slow
@@ -177,16 +177,17 @@ def test_removing_it_opens_an_attack(without: str) -> None:
 
 
 PAST_KEYS = "past-keys"
+#: Profiles and threat models whose baselines are explored, together, for every step of the adversary's.
 EXPLORED = (
     *(("tiny", threat.id) for threat in SOURCE.protocol().threats),
     ("open-mode", COLLUSION),
     ("afterwards", PAST_KEYS),
 )
-"""Profiles and threat models whose baselines are explored, together, for every step of the adversary's."""
 
+#: Honest holders alone, and no data: what the orchestrator uploads and the GPU sends home is all that crosses.
 HANDED_OVER = {"corrupt": 0, "chunks": 0}
-"""Honest holders alone, and no data: what the orchestrator uploads and the GPU sends home is all that crosses."""
 
+#: For each step that is impossible in the main variants: without which defences, and in how many moves, it is taken.
 WEAKENED: dict[str, tuple[tuple[str, ...], int, dict[str, int]]] = {
     "code_diverts": (("rotation-in",), 2, {"rounds": 2}),
     "offer_known_key": (("orchestrator-quote",), 1, {}),
@@ -207,7 +208,6 @@ WEAKENED: dict[str, tuple[tuple[str, ...], int, dict[str, int]]] = {
     "same_engine_forges_h2d": (("channel-counter",), 0, HANDED_OVER),
     "same_engine_forges_d2h": (("channel-counter",), 0, {**HANDED_OVER, "rounds": 2}),
 }
-"""For each step that is impossible in the main variants: without which defences, and in how many moves, it is taken."""
 
 
 def hostile(protocol: Protocol) -> list[Action]:

@@ -63,6 +63,7 @@ class Fall:
     quick: bool = False
 
 
+#: For each strengthening the design that newly falls.
 FALLS = {
     "code left behind uses the engines, and answers": Fall(DATA, "kernel-answers"),
     "code left behind gives orders": Fall("trains-verified", "kernel-orders"),
@@ -83,7 +84,6 @@ FALLS = {
     "somebody starts a second orchestrator": Fall("handoff-agreement", "forked-orchestrator"),
     "models have versions": Fall("participation", without=("model-read-back",)),
 }
-"""For each strengthening the design that newly falls."""
 
 
 @pytest.mark.parametrize(

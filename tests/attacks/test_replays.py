@@ -55,6 +55,10 @@ QUICK = (
     "without-revocation-check-data",
     "without-wrapped-key-once",
 )
+#: Where a defence stops an attack at another step than in the specification: earlier, or at the chunk and no order.
+#:
+#: A report or an order that a kernel makes is refused where it arrives, a key that does not fit where it is tried, and
+#: a model that was overwritten where its digest is compared: the specification has no such step then.
 ELSEWHERE = {
     "without-gpu-certificate": "open_session",
     "without-gpu-certificate-data": "open_session",
@@ -65,11 +69,7 @@ ELSEWHERE = {
     "finding-18": "verified",
     "variant-late-corruption-engine": "same_engine_h2d",
 }
-"""Where a defence stops an attack at another step than in the specification: earlier, or at the chunk and no order.
-
-A report or an order that a kernel makes is refused where it arrives, a key that does not fit where it is tried, and a
-model that was overwritten where its digest is compared: the specification has no such step then.
-"""
+#: What a stronger adversary is for, and the attack that shows it.
 ASKED = {
     "kernel-answers": "finding-13",
     "counter reuse under one engine": "without-channel-counter",
@@ -78,7 +78,7 @@ ASKED = {
     "leaked certified device key": "finding-16",
     "late-corrupted holder": "variant-late-corruption-engine",
 }
-"""What a stronger adversary is for, and the attack that shows it."""
+#: Sizes that hold whatever an attack in the record names.
 LARGE = {
     "holders": 1,
     "corrupt": 1,
@@ -92,7 +92,6 @@ LARGE = {
     "own_sessions": 1,
     "own_keys": 1,
 }
-"""Sizes that hold whatever an attack in the record names."""
 
 
 def test_the_record_is_rich_has_known_attacks_and_nothing_that_stays_abstract() -> None:
@@ -252,6 +251,7 @@ def test_the_command_replays_by_the_entry_point_of_the_implementation() -> None:
 
 
 VARIANT, OFF, CLAIM = "engine-per-holder", "no-context-left", "trains-verified"
+#: Found by ``carnet attack gpu-travelling --without no-context-left --claim trains-verified``.
 SCRIPT = """
 adversary lend_enrolment a=mallory p=platform
 orchestrator admit a=mallory p=platform
@@ -293,7 +293,6 @@ gpu exec_read_back g=gpu1 k=b1 v=2 c=k1 n=0
 orchestrator verified
 orchestrator send_train v=3
 """
-"""Found by ``carnet attack gpu-travelling --without no-context-left --claim trains-verified``."""
 
 
 def _step(line: str) -> TraceStep:

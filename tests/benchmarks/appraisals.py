@@ -53,13 +53,13 @@ HEADER: Final = (
 )
 NOTHING: Final = "–"
 CARNET: Final = (sys.executable, "-c", "from carnet_check.cli import main; main()", "attest")
+#: The least that verifies a quote with ``dcap-qvl``, which comes without a command of its own.
 DCAP_QVL: Final = """
 import sys, dcap_qvl
 quote, collateral, at = sys.argv[1:]
 collateral = dcap_qvl.QuoteCollateralV3.from_json(open(collateral).read())
 dcap_qvl.verify(open(quote, "rb").read(), collateral, int(at))
 """
-"""The least that verifies a quote with ``dcap-qvl``, which comes without a command of its own."""
 
 Work = Callable[[], object]
 

@@ -9,8 +9,7 @@ from tests.fixtures.attested_graphs import Graph, recorded
 from tests.repo.tracked import ROOT
 
 FOLDER: Final = ROOT / "docs" / "results" / "audit"
-REMOVED: Final = 3
-"""The place of the line that the page removes."""
+REMOVED: Final = 3  #: The place of the line that the page removes.
 
 
 def pictured() -> dict[str, Graph]:

@@ -30,10 +30,8 @@ from tests.fixtures.coding_attacks import (
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "coding"
 SIDE = 32
 VIEWS = 2000
-SCALE = 256
-"""Pixels of eight bits, with eight more of fixed point."""
-LARGEST = SCALE * 255
-"""Here processors give back what they are sent, so no result is larger than a pixel."""
+SCALE = 256  #: Pixels of eight bits, with eight more of fixed point.
+LARGEST = SCALE * 255  #: Here processors give back what they are sent, so no result is larger than a pixel.
 SLALOM, CODED = Field(), Field(15_485_863)
 HEAD = ("defence", "system", "error without it", "error with it")
 

@@ -25,8 +25,7 @@ from carnet_spec.language import Instance
 from tests.fixtures.unseen import sites, vote
 
 SITES = 7
-LEFT_TO_OTHERS = ("lose", "refuse", "tell")
-"""What the last site does not do."""
+LEFT_TO_OTHERS = ("lose", "refuse", "tell")  #: What the last site does not do.
 MEBIBYTE = 1 << 20
 
 

@@ -21,10 +21,8 @@ HEAD = ("an update is", "ε of a holder", "σ/C", "windows read", "places told",
 HOLDERS = ("alice", "anna", "anton")
 ROUNDS, SIZE, DELTA, BOUND = 9, 6144, 1e-6, 1.0
 EPSILONS = (1000.0, 100.0, 8.0, 1.0)
-ONE = CharacterModel(steps=1, batch=8)
-"""One update in a round, on eight windows."""
-USUAL = CharacterModel()
-"""What ``carnet run`` trains: 24 updates in a round, on 32 windows each."""
+ONE = CharacterModel(steps=1, batch=8)  #: One update in a round, on eight windows.
+USUAL = CharacterModel()  #: What ``carnet run`` trains: 24 updates in a round, on 32 windows each.
 NO_NOISE = 1e-30
 
 

@@ -20,9 +20,9 @@ from carnet_ref.privacy import GaussianAccountant, Release, upward
 
 RECORD = Path(__file__).resolve().parents[2] / "docs" / "results" / "privacy" / "accountants.csv"
 VERSION = "0.6.0"
-DIGITS = 7
-"""Of Carnet's ε, which is rounded up."""
+DIGITS = 7  #: Of Carnet's ε, which is rounded up.
 HEAD = ("σ/Δ", "releases", "sampled", "δ", "Carnet", "closed form", "PLD", "RDP", "RDP above PLD")
+#: Noise as a multiple of the sensitivity, releases, the share of subjects that is drawn for each (Poisson), and δ.
 CASES: tuple[tuple[float, int, float, float], ...] = (
     (0.5, 1, 1, 1e-5),
     (1, 1, 1, 1e-5),
@@ -37,7 +37,6 @@ CASES: tuple[tuple[float, int, float, float], ...] = (
     (1, 1000, 0.01, 1e-5),
     (0.8, 10_000, 0.001, 1e-6),
 )
-"""Noise as a multiple of the sensitivity, releases, the share of subjects that is drawn for each (Poisson), and δ."""
 
 
 def exact(ratio: float, releases: int, delta: float) -> float:

@@ -26,33 +26,30 @@ from typing import Any
 
 from tests.fixtures.spin import COMPILER
 
+#: Models of at most 64 bits a state that no engine was made for; their files are named from the repository's root.
 NARROW = (
     "tests/benchmarks/models/link_ring.py --profile narrow",
     "tests/benchmarks/models/verdict_cache.py --profile narrow",
     "tests/benchmarks/models/chunk_transfer.py --profile narrow",
 )
-"""Models of at most 64 bits a state that no engine was made for; their files are named from the repository's root."""
+#: Instances of millions of states, each explored from one first state by both.
 USUAL = (
     "gpu-travelling --threat holder --rounds 2 --moves 5",
     "gpu-travelling --threat past-keys --rounds 2 --moves 3",
     "gpu-travelling --threat past-keys --rounds 2 --moves 4",
     *NARROW,
 )
-"""Instances of millions of states, each explored from one first state by both."""
 CARNET = (sys.executable, "-c", "from carnet_check.cli import main; main()")
+#: The binary logarithm of the most slots that Spin's hash table gets: at four times the states, it is never full.
 LARGEST_TABLE = 30
-"""The binary logarithm of the most slots that Spin's hash table gets: at four times the states, it is never full."""
 HEADINGS = (
     *("instance", "states", "Carnet, CPU s", "Spin, CPU s", "ratio of CPU time"),
     *("Carnet with reductions, CPU s", "ratio with reductions"),
     *("Carnet, MiB", "Spin, MiB", "Carnet, bytes a state", "Spin, bytes a state"),
 )
-SPARE = 10
-"""How many steps deeper than it goes Spin may go: its stack takes memory whether it is used or not."""
-BEGUN = 25_000
-"""After so many states Carnet has loaded all that it needs."""
-ENOUGH = 1_000_000
-"""How many states it takes until what they take shows in what a process holds."""
+SPARE = 10  #: How many steps deeper than it goes Spin may go: its stack takes memory whether it is used or not.
+BEGUN = 25_000  #: After so many states Carnet has loaded all that it needs.
+ENOUGH = 1_000_000  #: How many states it takes until what they take shows in what a process holds.
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,24 +30,18 @@ from carnet_spec.language.terms import Term
 from tests.repo.tracked import ROOT
 
 PROTOCOLS = ("fastrack", "pipellm", "tensortee")
-PATIENCE = 900
-"""Seconds of the clock that one lemma may take on a busy machine."""
-SHOWN = 12
-"""How much of a digest tells specifications apart."""
+PATIENCE = 900  #: Seconds of the clock that one lemma may take on a busy machine.
+SHOWN = 12  #: How much of a digest tells specifications apart.
 TABLE = ROOT / "docs" / "results" / "suggestions.csv"
 
 
 class Removal(StrEnum):
     """What became of the claims that lost their proof with a lemma."""
 
-    UNNEEDED = "not needed"
-    """Every claim is proved without it."""
-    AGAIN = "offered again"
-    """The claims are proved with clauses of the lemma itself."""
-    REPLACED = "replaced"
-    """The claims are proved with other lemmas."""
-    OPEN = "not found"
-    """A claim is left without a proof."""
+    UNNEEDED = "not needed"  #: Every claim is proved without it.
+    AGAIN = "offered again"  #: The claims are proved with clauses of the lemma itself.
+    REPLACED = "replaced"  #: The claims are proved with other lemmas.
+    OPEN = "not found"  #: A claim is left without a proof.
 
 
 @dataclass(frozen=True, slots=True)

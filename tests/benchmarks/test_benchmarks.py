@@ -38,10 +38,8 @@ from tests.unit.model_check.command import TOY
 
 pytestmark = pytest.mark.processes
 
-LEAST = 5_000
-"""Events a second."""
-PART = 1_000
-"""Events that are timed together."""
+LEAST = 5_000  #: Events a second.
+PART = 1_000  #: Events that are timed together.
 TRIES = 3
 
 
@@ -202,8 +200,7 @@ def test_both_sides_count_the_states_of_the_usual_instances(tmp_path: Path) -> N
 
 LONG_GRAPH = 100_000
 AUDIT_SECONDS = 20.0
-AUDIT_MEMORY = 1 << 30
-"""Statements, CPU seconds at most, and bytes of memory at most."""
+AUDIT_MEMORY = 1 << 30  #: Statements, CPU seconds at most, and bytes of memory at most.
 
 
 @pytest.mark.slow
@@ -221,6 +218,7 @@ def test_a_long_graph_is_audited_in_time_and_in_bounded_memory(tmp_path: Path) -
 
 
 NO_TRUST = Trust(datetime(2026, 1, 1, tzinfo=UTC), Anchors({}))
+#: Audits a graph in a process of its own, and prints statements, CPU seconds and kilobytes.
 AUDITING = """
 import pickle, resource, sys, time
 from pathlib import Path
@@ -233,4 +231,3 @@ result, _ = audit_folder(folder, claims)
 assert result.accepted, result.refusal
 print(result.steps, time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
-"""Audits a graph in a process of its own, and prints statements, CPU seconds and kilobytes."""

@@ -265,8 +265,7 @@ def test_printing_shows_every_step_in_dark_letters(visit: Visit, tmp_path: Path)
 
 
 A4 = (210, 297)
-MILLIMETRE = 72 / 25.4
-"""Points."""
+MILLIMETRE = 72 / 25.4  #: Points.
 
 
 def printed_on_a4(page: Page, file: Path) -> list[str]:
@@ -322,8 +321,7 @@ def test_the_page_of_every_protocol_breaks_no_rule_fits_and_is_printed_on_two_sh
         assert len(printed_on_a4(page, tmp_path / f"{id}.pdf")) <= 2, id
 
 
-SMALLEST_PRINTED = 7 / 72 * 96
-"""Pixels: seven points."""
+SMALLEST_PRINTED = 7 / 72 * 96  #: Pixels: seven points.
 
 
 @pytest.mark.mends("N3")

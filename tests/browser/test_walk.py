@@ -25,8 +25,7 @@ class Walk:
     shell: StepShell
     page: Page
     url: str
-    complaints: list[str]
-    """What the browser wrote on its console."""
+    complaints: list[str]  #: What the browser wrote on its console.
 
     @property
     def taken(self) -> int:

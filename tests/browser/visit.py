@@ -6,8 +6,7 @@ from pathlib import Path
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-READABLE = 11.0
-"""Pixels: the smallest text that may occur."""
+READABLE = 11.0  #: Pixels: the smallest text that may occur.
 
 CONTRAST = """() => {
   const parse = (colour) => (colour.match(/[\\d.]+/g) || []).map(Number);

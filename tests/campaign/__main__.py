@@ -26,6 +26,7 @@ CLAIMS = (
     *(f"native {verdict}" for verdict in ("EXHAUSTED", "VIOLATED", "VACUOUS")),
     *(f"bmc {verdict}" for verdict in ("HOLDS-TO", "VIOLATED", "VACUOUS", "UNKNOWN")),
 )
+#: What the record has, in this order.
 COUNTED = (
     *("chunks", "protocols", "refused", "too big to enumerate", "variants", "variants outside the certified language"),
     *(f"claim {each}" for each in CLAIMS),
@@ -36,7 +37,6 @@ COUNTED = (
     *("spoilt certificates judged", "spoilt certificates that can be read", "spoilt certificates accepted"),
     *("certificates offered for what is not so", "instances", "instances too big", "states", "exhausted accepted"),
 )
-"""What the record has, in this order."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

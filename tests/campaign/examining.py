@@ -57,8 +57,7 @@ from tests.oracle.machine import Layout, State, Test, symbols_in, test_of
 from tests.oracle.recipe import Recipe
 
 SIZES = (1, 2)
-ALL, SOME = 512, 96
-"""All structures are tried where there are so few, and otherwise some, drawn at random."""
+ALL, SOME = 512, 96  #: All structures are tried where there are so few, and otherwise some, drawn at random.
 
 
 class Models:
@@ -104,8 +103,8 @@ class Models:
 # -- what solvers say of the text of an obligation, and the certificate that is made of it ---------------
 
 
+#: What each may spend on a text, in its own units of work; UNKNOWN is no disagreement.
 Z3_UNITS, CVC5_UNITS, E_CLAUSES = 200_000, 20_000, 500
-"""What each may spend on a text, in its own units of work; UNKNOWN is no disagreement."""
 E_SECONDS, SEARCH_SECONDS = 2, 0.5
 PROVED, REFUTED, UNKNOWN = "proved", "refuted", "unknown"
 _Z3 = {"unsat": PROVED, "sat": REFUTED}
@@ -150,8 +149,7 @@ def certificate(writer: Writer, obligation: Obligation, core: Collection[str]) -
 # -- one random protocol through everything --------------------------------------------------------------
 
 
-BOUNDED = BMC.to_depth(3).limited(RLIMIT)
-"""Looks at runs of so many steps, which the enumerator follows too."""
+BOUNDED = BMC.to_depth(3).limited(RLIMIT)  #: Looks at runs of so many steps, which the enumerator follows too.
 
 
 class CompiledAtOnce(NativeSearch):
@@ -247,10 +245,9 @@ class _Variant:
     both: Both
     draw: random.Random
     with_e: bool
-    said: dict[str, dict[str, str]] = field(default_factory=dict)
-    """What everybody says of each text."""
+    said: dict[str, dict[str, str]] = field(default_factory=dict)  #: What everybody says of each text.
+    #: The certificates of texts: equal texts have equal names, so one serves them all.
     certificates: dict[str, Entry] = field(default_factory=dict)
-    """The certificates of texts: equal texts have equal names, so one serves them all."""
 
     @cached_property
     def writer(self) -> Writer:

@@ -26,8 +26,8 @@ from tests.oracle.evaluate import Row, rows
 from tests.oracle.machine import Layout, State, Test, successors_of, test_of
 from tests.oracle.replay import World
 
+#: Elements of each sort, meanings of what never changes to choose from, and states that are looked at.
 ELEMENTS, MEANINGS, MOST = 2, 40, 400
-"""Elements of each sort, meanings of what never changes to choose from, and states that are looked at."""
 Bits = frozenset[int]
 
 

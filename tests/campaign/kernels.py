@@ -57,10 +57,9 @@ def _with_other_numbers(entry: Entry, draw: random.Random) -> Entry:
 # -- the kernel in Python beside the one from Coq --------------------------------------------------------
 
 
+#: A certificate that proves nothing, where there is none.
 NOTHING = ConvertedCertificate(((("close", (), (), ()), 0),))
-"""A certificate that proves nothing, where there is none."""
-Key = tuple[str, str]
-"""A threat model or nothing, and the id of an obligation without it."""
+Key = tuple[str, str]  #: A threat model or nothing, and the id of an obligation without it.
 
 
 @dataclass(frozen=True)
@@ -168,8 +167,7 @@ class Both:
 # -- spoilt certificates of a protocol's obligations -----------------------------------------------------
 
 
-ROUNDS = 4
-"""How often each obligation's certificate is spoilt: the whole obligation takes longest to read."""
+ROUNDS = 4  #: How often each obligation's certificate is spoilt: the whole obligation takes longest to read.
 WHAT = ("spoilt", "can be read", "accepted by both", "accepted by one alone")
 
 

@@ -23,8 +23,7 @@ from tests.campaign.examining import Examined, Tools, examined, explored
 from tests.oracle.protocols import recipes
 from tests.oracle.recipe import Recipe
 
-CHUNK = 25
-"""How many are drawn from one seed: what Hypothesis draws later is more and more like what it drew before."""
+CHUNK = 25  #: How many are drawn from one seed: what Hypothesis draws later is more and more like what it drew before.
 
 
 @dataclass(frozen=True)
@@ -34,13 +33,10 @@ class Campaign:
     seed: int
     checker: Path
     exhaust: Path
-    e_every: int = 1
-    """Of so many chunks, E is asked about one."""
-    explorers_only: bool = False
-    """Whether none but the explorers are asked."""
+    e_every: int = 1  #: Of so many chunks, E is asked about one.
+    explorers_only: bool = False  #: Whether none but the explorers are asked.
     size: int = CHUNK
-    shrinks: bool = True
-    """Whether a small protocol is looked for where anything disagrees."""
+    shrinks: bool = True  #: Whether a small protocol is looked for where anything disagrees.
 
     def chunk(self, number: int) -> Chunk:
         """Put the protocols of one chunk through everything; where anything disagrees, find a small protocol for it."""

@@ -27,8 +27,7 @@ LAYERED = [SOURCE.protocol(name) for name in FAMILY.with_layers([VARIANT])]
 ASKED = checks.CheckRules.of(LAYERED, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
 RUN = events(with_deductions(honest(1)), LAYERED)
 FIRST = header(variant=VARIANT, threat="")
-OTHER = "0" * 64
-"""A digest of nothing."""
+OTHER = "0" * 64  #: A digest of nothing.
 
 
 def _conforms(path: Path, found: Sequence[Event], last: Event | None = None) -> bool:
@@ -395,8 +394,7 @@ def test_every_message_that_a_recorded_check_saw_was_sent(recorded: list[Event])
 
 TIMED = [SOURCE.protocol(name) for name in FAMILY.with_layers([VARIANT])]
 TIMED_RUN = events(with_deductions(honest(2)), TIMED)
-LATE = 2_000_000
-"""After everything in the run, and after the end of every lease and of all evidence."""
+LATE = 2_000_000  #: After everything in the run, and after the end of every lease and of all evidence.
 
 
 def _why(path: Path, run: Sequence[Event]) -> str:

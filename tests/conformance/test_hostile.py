@@ -72,6 +72,7 @@ def _rounds(rounds: int, *, holders: int = 2, chunks: int = 2) -> list[TraceStep
 LATE = [*bare(_rounds(12)[:200]), *[TraceStep("fenced", "orchestrator")] * 3]
 OPENING = TraceStep("open_session", "orchestrator")
 
+#: Those that take a second or two.
 QUICK: dict[str, Callable[[], tuple[str, Lines]]] = {
     "a late failure after steps without arguments": lambda: (header(rounds=300), lines(LATE)),
     "no arguments at all, among many": lambda: (
@@ -88,7 +89,6 @@ QUICK: dict[str, Callable[[], tuple[str, Lines]]] = {
     "a long variant": lambda: (header("v" * 1_000_000), []),
     "a defence many times": lambda: (json.dumps(HEADER | {"without": ["fence"] * 100_000}), []),
 }
-"""Those that take a second or two."""
 
 SLOW: dict[str, Callable[[], tuple[str, Lines]]] = {
     "no arguments at all": lambda: (header(rounds=300), lines(bare(_rounds(300)))),
@@ -153,10 +153,10 @@ def write(file: Path, shape: Callable[[], tuple[str, Lines]]) -> Path:
 # -- A trace of a megabyte that is written to keep the checker busy is answered within seconds and a fixed memory ---
 
 
-MOST_SECONDS = 10
-"""Of processor time: other work on the machine does not count."""
+MOST_SECONDS = 10  #: Of processor time: other work on the machine does not count.
 MOST_MEGABYTES = 300
 
+#: `VmHWM` is of this process alone; `ru_maxrss` begins with what its parent held.
 ALONE = """
 import re, sys, time
 from pathlib import Path
@@ -167,7 +167,6 @@ except SystemExit as end:
     peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())
     print(end.code, time.process_time(), int(peak.group(1)) // 1024, file=sys.stderr)
 """
-"""`VmHWM` is of this process alone; `ru_maxrss` begins with what its parent held."""
 
 
 def answered(trace: Path) -> int:

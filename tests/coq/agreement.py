@@ -34,8 +34,8 @@ class World(NamedTuple):
     members: Mapping[int, str]
 
 
+#: Whether a formula holds in a world, where the row lists the elements for its free variables, ``Bound 0`` first.
 Truth = Callable[[World, Row], bool]
-"""Whether a formula holds in a world, where the row lists the elements for its free variables, ``Bound 0`` first."""
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _JOINED = {"And": " and ", "Or": " or "}
 
@@ -116,11 +116,9 @@ def _row(args: Any, depth: int) -> str:
 
 
 COLUMNS = ["variant", "digest", "comparisons", "differing", "true", "changed", "actions", "of", "symbols", "of"]
-DIGITS = 16
-"""How much of the digest of a variant the table has."""
+DIGITS = 16  #: How much of the digest of a variant the table has.
 PROTOCOL = "gpu-travelling"
-ROWS = 30
-"""The most rows of a symbol that are compared after one step."""
+ROWS = 30  #: The most rows of a symbol that are compared after one step.
 
 
 @dataclass
@@ -131,8 +129,7 @@ class Counts:
     true: int = 0
     changed: int = 0
     actions: set[str] = field(default_factory=set)
-    symbols: set[str] = field(default_factory=set)
-    """Those of which some row changed in a step."""
+    symbols: set[str] = field(default_factory=set)  #: Those of which some row changed in a step.
     differing: list[str] = field(default_factory=list)
 
     def note(self, expected: bool, found: bool, what: str) -> None:

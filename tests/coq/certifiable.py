@@ -60,8 +60,8 @@ THREATS = (
     Threat("nobody", "Nobody is bad", (Axiom("all good", Forall((SOMEBODY,), Not(Apply(BAD, (SOMEBODY,))))),)),
     Threat("some/body", "Somebody is bad", (Axiom("one bad", Exists((SOMEBODY,), Apply(BAD, (SOMEBODY,)))),)),
 )
+#: What an invariant may be limited to; nothing stands for every threat model.
 LIMITS = ((), (), ("nobody",), ("some/body",), ("nobody", "some/body"))
-"""What an invariant may be limited to; nothing stands for every threat model."""
 
 
 @st.composite

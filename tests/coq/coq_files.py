@@ -27,10 +27,10 @@ SOURCES = Path(__file__).parents[2] / "model_check" / "coq"
 NEEDED = ("coqc", "coqdep", "coqchk", "ocamlfind", "make")
 MISSING = [tool for tool in NEEDED if shutil.which(tool) is None]
 WHY = f"needs Coq and OCaml (Debian's packages coq and ocaml-findlib) and make; missing: {', '.join(MISSING)}"
+#: Marks a test that compiles Coq files itself; CI installs Coq, so there it runs.
 needs_coq = pytest.mark.skipif(bool(MISSING), reason=WHY)
-"""Marks a test that compiles Coq files itself; CI installs Coq, so there it runs."""
+#: How long one program may take, generously: coqchk needs half a minute of a machine that does nothing else.
 SECONDS = 280
-"""How long one program may take, generously: coqchk needs half a minute of a machine that does nothing else."""
 _COMPILED = shutil.ignore_patterns("*.vo*", "*.glob", "*.cm*", "*.o", "kernel.ml*", "carnet-*", ".depend", ".*.aux")
 
 

@@ -18,6 +18,7 @@ NOBODY = language.Threat("nobody", "Nobody is bad", (language.Axiom("all good", 
 ANYBODY = language.Threat("anybody", "Anybody may be bad", ())
 
 NAMES = ("rigid.bad", "now.flagged")
+#: For each obligation of a layer the hypotheses that are used, beside the goal, and the steps.
 CERTIFICATES = {
     "": (
         ((), "u 0 w 0 x 1 1 0"),
@@ -28,7 +29,6 @@ CERTIFICATES = {
         (("threat:all good", "guard:is bad"), "u 1 u 0 i 0 1 e0 x 2 0 2 0"),
     ),
 }
-"""For each obligation of a layer the hypotheses that are used, beside the goal, and the steps."""
 
 
 def protocol() -> language.Protocol:

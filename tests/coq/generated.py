@@ -80,8 +80,8 @@ class Numbering:
 # -- obligations as the program in Coq prints them -------------------------------------------------------
 
 
+#: A threat model, an id, the numbers of the constants' sorts, and the hypotheses.
 ReservedSymbol = tuple[str, str, list[str], list[str]]
-"""A threat model, an id, the numbers of the constants' sorts, and the hypotheses."""
 
 
 def made_in_coq(lines: Iterable[str]) -> tuple[list[ReservedSymbol], list[tuple[str, str]]]:

@@ -48,16 +48,16 @@ def stated(faults: Iterable[Wrong], verdict: str) -> str:
     return head + signature + "".join(fault.accepted(verdict) for fault in faults)
 
 
+#: What lets Coq take something for proved that is not.
 ASSUMED = re.compile(
     r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|bypass_check|"
     r"Unset (Guard|Positivity|Universe) Checking)\b"
 )
-"""What lets Coq take something for proved that is not."""
 CLOSED = "Closed under the global context"
 PROOF = "Soundness.vo"
 STATED = re.compile(r"^(?:Theorem|Corollary|Example) (\w+)", re.MULTILINE)
+#: What coqchk lists as axioms of a file that it does not check: here a sealed module of Coq's library.
 TRUSTED = ("<none>", "Coq.ssr.ssrunder.Under_rel.")
-"""What coqchk lists as axioms of a file that it does not check: here a sealed module of Coq's library."""
 
 
 def without_comments(text: str) -> str:
@@ -200,6 +200,7 @@ def test_a_check_of_instances_that_lets_wrongs_through_has_no_proof(
 # -- that certified claims hold in every reachable state is proved of the language as it is, and of something ------
 
 
+#: What some theorems say, word by word.
 STATEMENTS = {
     "Induction.certified_always": """
         forall (P : Protocol.protocol) (threat known claims : list Logic.formula)
@@ -225,7 +226,6 @@ STATEMENTS = {
         Plain.can_be Holder Key corrupt s ->
         forall x y : Holder, Plain.learned Holder Key s x y -> ~ corrupt y -> x = y""",
 }
-"""What some theorems say, word by word."""
 
 
 @needs_coq

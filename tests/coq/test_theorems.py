@@ -202,6 +202,7 @@ def test_coq_compiles_nothing_that_is_not_proved(tmp_path: Path, file: str, old:
 
 
 NAMED = re.compile(r"^(?:Definition|Theorem) (\w+)", re.MULTILINE)
+#: Two claims, two threat models and a variant.
 HOSTILE: dict[str, tuple[tuple[str, str], tuple[str, str], str]] = {
     "names that are the same when joined": (("a_under_b", "a"), ("c", "b_under_c"), "main"),
     "names of lemmas that the proofs use": (("certified-in-general", "eq_refl"), ("nobody", "anybody"), "main"),
@@ -210,7 +211,6 @@ HOSTILE: dict[str, tuple[tuple[str, str], tuple[str, str], str]] = {
     "names without any letter": (("!", "?"), ("..", "--"), "..."),
     "names of what Carnet adds": (("digest of variant_main", "main"), ("every threat", "every_threat"), "claim-main"),
 }
-"""Two claims, two threat models and a variant."""
 
 
 def renamed(name: str) -> Protocol:

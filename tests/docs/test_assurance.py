@@ -496,6 +496,7 @@ def test_the_longest_citation_counts() -> None:
 
 BASES = (ROOT / "spec", ROOT / "model_check")
 COMMON = "To believe `--engine kernel`, without Coq"
+#: Files or folders that are imported and need not be believed, or are on the list by name, each with why.
 HARMLESS: dict[str, str] = {
     "carnet_check/certificates/file.py": "finds and reads certificates, which the kernel judges",
     "carnet_check/coq": "asks the program from Coq, which says for itself whether it accepts",
@@ -514,7 +515,6 @@ HARMLESS: dict[str, str] = {
     "carnet_command/text.py": "words",
     "carnet_spec": "the language, and the protocols that are written in it",
 }
-"""Files or folders that are imported and need not be believed, or are on the list by name, each with why."""
 CODE_OF_VERDICTS: dict[str, tuple[str, ...]] = {
     COMMON: ("carnet_check.engines.kernel.engine",),
     "To believe `carnet recheck`, without Coq": ("carnet_check.commands.recheck", "carnet_check.certificates.folder"),

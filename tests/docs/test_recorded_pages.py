@@ -262,8 +262,8 @@ def test_what_is_recorded_as_proved_has_its_theorem_or_is_liveness(family: Famil
 
 RECORDS = ROOT / "docs" / "results" / "replays"
 SYSTEMS = ("fastrack", "pipellm", "ring-all-reduce", "tensortee", "teechain", "sgx-lkl", "verifiable-fl")
+#: Attacks that stop for want of a key that the adversary does not have.
 STOPPED = {"teechain": {"without votes-for-members", "without from-the-chain"}}
-"""Attacks that stop for want of a key that the adversary does not have."""
 
 
 def kept(system: str) -> list[dict[str, Any]]:

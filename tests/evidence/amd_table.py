@@ -13,8 +13,7 @@ from tests.fixtures.snp_evidence import GOOGLE, LUNAL, VIRTEE, Case, genuine, re
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "results" / "evidence-amd.csv"
 HEADER = ("Evidence", "What is asked", "Appraised at", "Verdict")
 REPOSITORIES = {LUNAL: "confidential-dot-ai/attestation-rs", GOOGLE: "google/go-sev-guest", VIRTEE: "virtee/sev"}
-LONGEST = 200
-"""How many characters of a reason are shown; digests make some longer."""
+LONGEST = 200  #: How many characters of a reason are shown; digests make some longer.
 
 
 def table() -> str:

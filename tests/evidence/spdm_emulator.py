@@ -34,8 +34,8 @@ SUITE: Final = (
     *("--kem", "NONE", "--other_param", "OPAQUE_FMT_1", "--basic_mut_auth", "NO"),
 )
 ASKING: Final = "CERT,CHAL,ENCRYPT,MAC,KEY_EX,HBEAT,KEY_UPD"
+#: What the emulated requester and the emulated device are able to do, for their option ``--cap``.
 ANSWERING: Final = f"{ASKING},MEAS_SIG,MEAS_FRESH"
-"""What the emulated requester and the emulated device are able to do, for their option ``--cap``."""
 
 
 def _folder() -> Path:

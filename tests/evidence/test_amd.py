@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(snp_evidence.FOLDER is None, reason=snp_evidence
 CASES = [*snp_evidence.genuine(), *snp_evidence.refused()] if snp_evidence.FOLDER else []
 GENUINE = [case for case in CASES if case.refused_at is None]
 MUTATIONS = 1000
+#: The bytes of r and s, which are the signature; the bytes behind each are zeros that nobody signs.
 NUMBERS = [*range(SIGNED_BYTES, SIGNED_BYTES + 48), *range(SIGNED_BYTES + 72, SIGNED_BYTES + 72 + 48)]
-"""The bytes of r and s, which are the signature; the bytes behind each are zeros that nobody signs."""
 named = pytest.mark.parametrize("case", GENUINE, ids=lambda case: case.name)
 
 

@@ -34,6 +34,7 @@ ANSWER = "18-tdx-dstack/dstack/verifier/fixtures/tdx-lite-getquote.json"
 MUTATIONS = 400
 EMPTY = bytes(48)
 Log = list[dict[str, Any]]
+#: The classes of logs that Carnet refuses and the SDK replays.
 STRICTER = {
     "digest": "a runtime event states another digest than that of its name and payload",
     "payload": "as before: the payload was changed, and the digest stayed",
@@ -41,7 +42,6 @@ STRICTER = {
     "register": "an event is of no register, which the SDK passes over",
     "field": "an event has no name or no payload, at which the SDK does not look",
 }
-"""The classes of logs that Carnet refuses and the SDK replays."""
 
 
 @pytest.fixture(scope="module")

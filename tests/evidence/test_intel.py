@@ -58,6 +58,7 @@ CASES = [*genuine(), *refused()] if FOLDER else []
 GENUINE = [case for case in CASES if case.refused_at is None]
 CERTIFIED = [Case(case.quote, case.at, policy=case.policy) for case in GENUINE]
 BITS_SAMPLED = 60
+#: Where Carnet refuses what dcap-qvl accepts, and why; nothing else may differ.
 STRICTER = {
     "kind": "the quote of an SGX enclave is genuine, and says nothing of a TD",
     "parse": "nothing but 4096 zeros may follow, and every certificate in the collateral must be readable, roots too",
@@ -65,7 +66,6 @@ STRICTER = {
     "collateral-signature": "the root among the certificates of the collateral counts",
     "collateral-validity": "a revocation list is not used before the time at which it was issued",
 }
-"""Where Carnet refuses what dcap-qvl accepts, and why; nothing else may differ."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

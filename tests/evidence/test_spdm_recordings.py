@@ -87,6 +87,7 @@ def test_a_real_board_s_measurement_transcript_has_the_digest_that_the_board_com
 
 
 GIVEN = {"dhe_secret", "psk"}
+#: What the recording program prints for a key exchange and not for a PSK.
 NOT_SHOWN_FOR_PSK = {
     "handshake_secret",
     "request_handshake_secret",
@@ -96,7 +97,6 @@ NOT_SHOWN_FOR_PSK = {
     "response_data_secret",
     "export_master_secret",
 }
-"""What the recording program prints for a key exchange and not for a PSK."""
 RECORDED = {
     "gh100like_v1.1": {
         "messages": 48,

@@ -11,8 +11,7 @@ from tests.fixtures.asked_of_verifiers import NOTHING, Question, questions
 from tests.fixtures.nvidia_evidence import FOLDER, MISSING
 from tests.fixtures.own_environment import UnavailableError
 
-HERE = {"dcap-qvl", "omne-attest"}
-"""The verifiers among the dependencies of the tests."""
+HERE = {"dcap-qvl", "omne-attest"}  #: The verifiers among the dependencies of the tests.
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("spec", "model_check", "reference_impl")
 COPIED = (*PACKAGES, "docs/_ext", "docs/results", "tests")
-SECONDS = 300
-"""How long the tests that should notice a fault may take, generously."""
+SECONDS = 300  #: How long the tests that should notice a fault may take, generously.
 
 
 @dataclass(frozen=True, slots=True)

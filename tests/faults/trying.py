@@ -37,6 +37,7 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "reference_impl" / "carnet_ref"
+#: What a run of the reference implementation checks with; the transport carries, and decides nothing.
 LOOKED_AT: Final = (
     "systems/gpu_travelling/roles",
     "systems/gpu_travelling/keys.py",
@@ -51,14 +52,12 @@ LOOKED_AT: Final = (
     "crypto",
     "wire.py",
 )
-"""What a run of the reference implementation checks with; the transport carries, and decides nothing."""
 ASIDE: Final = frozenset({"formats.py", "event_log.py", "plotting.py"})
+#: How functions begin whose call is a check: they return nothing, and raise.
 CALLS: Final = ("verify", "require", "accepted", "check", "insist", "refuse", "expect", "end")
-"""How functions begin whose call is a check: they return nothing, and raise."""
-UNVERIFIED: Final = "tests.faults.unverified"
-"""The module that opens a message though its tag does not verify."""
+UNVERIFIED: Final = "tests.faults.unverified"  #: The module that opens a message though its tag does not verify.
+#: The ways of removal that leave the event of a check in the trace: conformance cannot notice them.
 UNSEEN: Final = ("condition true", "taken unverified")
-"""The ways of removal that leave the event of a check in the trace: conformance cannot notice them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +65,9 @@ class Removable:
     """One check in the source, and what stands in its place once it is removed."""
 
     file: str
-    place: str
-    """The qualified name of the function that the check is in."""
-    text: str
-    """The check, on one line."""
-    cites: tuple[str, ...]
-    """The defence and the requirement that it names."""
+    place: str  #: The qualified name of the function that the check is in.
+    text: str  #: The check, on one line.
+    cites: tuple[str, ...]  #: The defence and the requirement that it names.
     how: str
     lines: tuple[int, int]
     start: int
@@ -225,13 +221,13 @@ def _short(text: str) -> str:
 
 COLUMNS: Final = ["check", "place", "defence or requirement", "removed how", "noticed by", "who"]
 Name = tuple[str, str, str]
-SECONDS: Final = 150
-"""How long one run may take, generously; what hangs was noticed. Tests have limits of their own."""
+SECONDS: Final = 150  #: How long one run may take, generously; what hangs was noticed. Tests have limits of their own.
 SHOWN: Final = ROOT / "docs" / "results" / "removed-checks.csv"
 UNIT: Final = "tests/unit/reference_impl"
 SYSTEM: Final = f"{UNIT}/systems/gpu_travelling"
 FIRST: Final = ("second_looks", "facts", "limits", "faults")
 NEAR: Final = (*(f"{SYSTEM}/roles/test_{name}.py" for name in FIRST), f"{SYSTEM}/test_evidence.py")
+#: The tests of each part, the nearest first.
 TESTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("systems/gpu_travelling/evidence", (f"{SYSTEM}/test_evidence.py",)),
     ("systems/gpu_travelling/keys", (f"{SYSTEM}/keys", f"{SYSTEM}/roles")),
@@ -247,11 +243,9 @@ TESTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("crypto", (f"{UNIT}/crypto", f"{UNIT}/keys", f"{UNIT}/attestation")),
     ("wire", (f"{UNIT}/transport", "tests/fuzz/test_parsers.py", f"{SYSTEM}/roles")),
 )
-"""The tests of each part, the nearest first."""
+#: Attacks with real bytes, asked before other tests about a check that names a defence or a requirement.
 REPLAYS: Final = "tests/attacks/test_replays.py"
-"""Attacks with real bytes, asked before other tests about a check that names a defence or a requirement."""
-WHOLE_RECORD: Final = ("-m", "", "-k", "comes_out_again")
-"""Chooses every replay of the record, the slow ones too."""
+WHOLE_RECORD: Final = ("-m", "", "-k", "comes_out_again")  #: Chooses every replay of the record, the slow ones too.
 BY_TESTS: Final = ("a replay", "a test")
 
 

@@ -34,8 +34,8 @@ from tests.repo.tracked import ROOT, read, tracked_python
 
 LONGEST_SECONDS = 1.0
 ALLOCATED_PER_BYTE = 400
+#: Bytes that Python may allocate for an input, beyond so many for each byte of it.
 ALLOCATED_AT_MOST_FOR_NOTHING = 4 << 20
-"""Bytes that Python may allocate for an input, beyond so many for each byte of it."""
 
 
 @pytest.mark.parametrize("name", sorted(PARSERS))
@@ -207,6 +207,7 @@ def test_what_fuzzing_found_is_malformed_now(finding: str) -> None:
 
 
 PACKAGE = Path("reference_impl/carnet_ref")
+#: Parsers that others of the registry call with bytes they were given.
 INSIDE_OTHERS = {
     "carnet_ref.attestation.documents.Document": "collateral, tcb-info and qe-identity are read with it",
     "carnet_ref.attestation.documents.parse_documents": "an event-log in JSON is read with it",
@@ -216,7 +217,6 @@ INSIDE_OTHERS = {
     "carnet_ref.systems.verifiable_fl.statements.parse_statement": "an envelope of a step is read with it",
     "carnet_ref.systems.gpu_travelling.codec.Codec": "orders, commands and channel messages are read with it",
 }
-"""Parsers that others of the registry call with bytes they were given."""
 
 
 def parsers(path: Path) -> Iterator[str]:

@@ -31,8 +31,8 @@ from tests.oracle.machine import Layout, test_of
 from tests.oracle.recipe import Recipe
 from tests.oracle.replay import NoSuchRunError, World, falsified, replay
 
+#: The solver's budget for one question: a random protocol may be undecidable, and UNKNOWN is no wrong verdict.
 RLIMIT = 400_000
-"""The solver's budget for one question: a random protocol may be undecidable, and UNKNOWN is no wrong verdict."""
 BOTH: tuple[Engine, ...] = (Induction(rlimit=RLIMIT), EXPLICIT)
 
 
@@ -115,10 +115,8 @@ def _run_all(
 # -- where a verdict and the truth differ: the campaign's rows beside what the enumerator found ----------
 
 
-EXPLORED = 2
-"""How many elements of each sort the explorer gets, as a draft without constants gets by itself."""
-LARGER = 3
-"""What is looked at beside, where that is cheap."""
+EXPLORED = 2  #: How many elements of each sort the explorer gets, as a draft without constants gets by itself.
+LARGER = 3  #: What is looked at beside, where that is cheap.
 BUDGET, CHEAP = 8_000, 1_500
 
 
@@ -182,8 +180,8 @@ class Judgement:
     too_big: bool = False
     rows: Counter[str] = field(default_factory=Counter)
     disagreements: list[Disagreement] = field(default_factory=list)
+    #: What is true of each variant that was verified and is not too big.
     truths: dict[str, Truth] = field(default_factory=dict)
-    """What is true of each variant that was verified and is not too big."""
 
 
 def judge(recipe: Recipe, engines: tuple[Engine, ...] = BOTH) -> Judgement:

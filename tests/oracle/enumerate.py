@@ -26,12 +26,9 @@ from tests.oracle import evaluate
 from tests.oracle.machine import Layout, State, Successors, Test, successors_of, test_of, value_at
 
 BUDGET = 20_000
-Taken = tuple[str, evaluate.Row]
-"""An action and its arguments."""
-Asked = tuple[str, str]
-"""What was asked, and the id of the threat model under which."""
-ANYTHING = ""
-"""The threat model of a protocol that declares none: it assumes nothing."""
+Taken = tuple[str, evaluate.Row]  #: An action and its arguments.
+Asked = tuple[str, str]  #: What was asked, and the id of the threat model under which.
+ANYTHING = ""  #: The threat model of a protocol that declares none: it assumes nothing.
 
 
 @dataclass(frozen=True)
@@ -191,8 +188,7 @@ class _Exploration:
 # -- every way a protocol can begin at fixed sizes -------------------------------------------------------
 
 
-Renaming = dict[Sort, tuple[int, ...]]
-"""For each open sort, the new name of each element."""
+Renaming = dict[Sort, tuple[int, ...]]  #: For each open sort, the new name of each element.
 
 
 def worlds(protocol: Protocol, layout: Layout, budget: int) -> Iterator[tuple[State, list[State]]]:

@@ -12,10 +12,8 @@ from carnet_spec.language import Protocol, Sort, Term, terms
 from carnet_spec.language.protocol import terms_of_action
 from carnet_spec.language.terms import And, Exists, Forall, Implies, Var, subterms
 
-Sizes = Mapping[str, int]
-"""How many elements each uninterpreted sort has, by name."""
-Row = tuple[int, ...]
-"""Elements, as numbers from zero within their sorts."""
+Sizes = Mapping[str, int]  #: How many elements each uninterpreted sort has, by name.
+Row = tuple[int, ...]  #: Elements, as numbers from zero within their sorts.
 Value = int | bool
 
 

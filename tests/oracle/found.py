@@ -195,16 +195,15 @@ def _open_at_first(small: Draft, opened: Relation) -> None:
     small.initially(opened, everywhere)
 
 
+#: R6: a layer opens what the design below reads and never opens, and what is proved below falls in the layer.
 read_below_written_above = _family(lambda variant: _doors(variant, _unlocking), "with keys")
-"""R6: a layer opens what the design below reads and never opens, and what is proved below falls in the layer."""
 
+#: R6, its other half: a layer gives a first value to what the design reads, and a claim proved below falls.
+#:
+#: ``Draft.superpose`` refuses to change what the design changes. Nothing refuses a first value: below, ``opened``
+#: starts empty and nothing opens a door, so ``entered`` is never true. In the layer every door is open at first, and
+#: erasing the layer from a run leaves no run of the design.
 layer_gives_a_first_value = _family(lambda variant: _doors(variant, _open_at_first), "all is open")
-"""R6, its other half: a layer gives a first value to what the design reads, and a claim proved below falls.
-
-``Draft.superpose`` refuses to change what the design changes. Nothing refuses a first value: below, ``opened`` starts
-empty and nothing opens a door, so ``entered`` is never true. In the layer every door is open at first, and erasing the
-layer from a run leaves no run of the design.
-"""
 
 
 def names_that_end_in_numbers() -> Draft:

@@ -17,10 +17,9 @@ from carnet_spec.language import Action, Effect, Protocol, Update, terms
 from tests.oracle.evaluate import Row, Sizes, Structure, rows, size_of, terms_in
 
 State = tuple[int, ...]
-Names = Mapping[terms.Var, str]
-"""The Python expression that each variable in scope is written as."""
+Names = Mapping[terms.Var, str]  #: The Python expression that each variable in scope is written as.
+#: The arguments of a step, and the state after it; none if two of its updates disagree.
 Successor = tuple[Row, State | None]
-"""The arguments of a step, and the state after it; none if two of its updates disagree."""
 Successors = Callable[[State], list[Successor]]
 Test = Callable[[State], bool]
 

@@ -24,8 +24,7 @@ from tests.oracle.steps import (
 from tests.oracle.vocabulary import HONEST, THIEF, Words, draw_in, sort_class, words
 
 X, OTHER = "x", "other"
-Claimed = dict[str, tuple[Params, Term]]
-"""Claims by name: parameters, and what is claimed of them."""
+Claimed = dict[str, tuple[Params, Term]]  #: Claims by name: parameters, and what is claimed of them.
 
 
 @st.composite

@@ -40,8 +40,7 @@ from carnet_spec.language.terms import TRUE, Apply, Symbol, Var, sort_of, substi
 from tests.oracle.vocabulary import Words
 
 Params = tuple[Var, ...]
-Closed = tuple[str, Params, Term]
-"""A name, parameters, and a formula over them."""
+Closed = tuple[str, Params, Term]  #: A name, parameters, and a formula over them.
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from carnet_spec.language.terms import (
 from tests.oracle.recipe import ActionRecipe, GuardRecipe, Params, UpdateRecipe
 from tests.oracle.vocabulary import HONEST, THIEF, VARIABLES, Scope, Words, draw_in
 
+#: Keeps a strategy for the next draw with the same arguments: Hypothesis looks at each one before it draws from it.
 again = functools.lru_cache(10_000)
-"""Keeps a strategy for the next draw with the same arguments: Hypothesis looks at each one before it draws from it."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,7 @@ def closed_formulas(draw: st.DrawFn, reading: Reading, sorts: Sequence[Sort], de
 # -- random actions, rules and additions of a layer, over given words ------------------------------------
 
 
-Written = frozenset[Symbol]
-"""The relations that something inserts, so that it is worthwhile to ask for them."""
+Written = frozenset[Symbol]  #: The relations that something inserts, so that it is worthwhile to ask for them.
 
 
 def guard_reading(words: Words, daring: bool, written: Written) -> Reading:

@@ -12,8 +12,9 @@ from carnet_spec.language import Individual, Kind, Role, Sort, Symbol, member
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.terms import BOOL, Var
 
+#: Joined with a number, a name with one of these endings makes another name of the same beginning.
 ENDINGS = ("", "1", "2", "11", "12", "_1", "3", "4", "21", "5", "6", "13")
-"""Joined with a number, a name with one of these endings makes another name of the same beginning."""
+#: Names like those that tools make up, and words of the languages that tools write.
 ODD = (
     "$on.update 0",
     "$any.x0.Party",
@@ -30,7 +31,6 @@ ODD = (
     "$now.key",
     "",
 )
-"""Names like those that tools make up, and words of the languages that tools write."""
 VARIABLES = ("x", "y", "key", "key1", "each_party", "c0")
 HONEST, THIEF = Role("party"), Role("thief", honest=False)
 
@@ -56,14 +56,10 @@ class Words:
     sorts: tuple[Sort, ...]
     enumerations: tuple[Sort, ...]
     rigid: tuple[Symbol, ...]
-    facts: tuple[Symbol, ...]
-    """Relations that actions write."""
-    derived: tuple[Symbol, ...]
-    """Relations that rules insert, so that nothing may deny them."""
-    places: tuple[Symbol, ...]
-    """Functions and variables that actions write."""
-    unset: frozenset[Symbol]
-    """Those of ``places`` that have no initial value."""
+    facts: tuple[Symbol, ...]  #: Relations that actions write.
+    derived: tuple[Symbol, ...]  #: Relations that rules insert, so that nothing may deny them.
+    places: tuple[Symbol, ...]  #: Functions and variables that actions write.
+    unset: frozenset[Symbol]  #: Those of ``places`` that have no initial value.
     classes: dict[Sort, type[Individual]] = field(compare=False)
 
     @property

@@ -101,6 +101,8 @@ def test_the_adversary_does_something(variant: str, threat: str) -> None:
 
 FLAWS = {"open-mode-reported", "debug-flag-reported", "old-firmware-reported"}
 LENT = {"lent-channel"}
+#: The goals that need an adversary: one with power over a GPU, where outsiders boot their own alone, which is never
+#: attested, or a corrupt holder with somebody to help.
 WITH_AN_ADVERSARY = {
     "outsider": {"open-mode-reported", "own-gpu"},
     "holder": set[str](),
@@ -108,8 +110,6 @@ WITH_AN_ADVERSARY = {
     travelling.COLLUSION: FLAWS | LENT,
     "past-keys": FLAWS | LENT,
 }
-"""The goals that need an adversary: one with power over a GPU, where outsiders boot their own alone, which is never
-attested, or a corrupt holder with somebody to help."""
 
 
 @small
@@ -159,6 +159,7 @@ def _not_done(action: str, update: str) -> Callable[[Protocol], Protocol]:
     return lambda protocol: without_update(protocol, action, update)
 
 
+#: For each: where the mistake is, what it is, and the claims that fall first under collusion.
 MISTAKES: dict[str, tuple[str, Callable[[Protocol], Protocol], str]] = {
     "it grants to whoever is there": ("grant", _forgotten("grant", "its channel"), "key-isolation"),
     "it skips a counter value": ("provision", _forgotten("provision", "next IV"), "data-agreement"),
@@ -178,7 +179,6 @@ MISTAKES: dict[str, tuple[str, Callable[[Protocol], Protocol], str]] = {
         "no-silent-reset",
     ),
 }
-"""For each: where the mistake is, what it is, and the claims that fall first under collusion."""
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -218,6 +218,7 @@ def test_an_active_move_breaks_nothing_in_profile_ci() -> None:
 
 Verifies = Callable[[str, object], None]
 
+#: Checks: the action, the guard that is forgotten, and the invariant that the action then breaks.
 GUARDS = {
     "REQ-SETUP-02": ("give_report", "true mode", "reports_tell_the_mode"),
     "REQ-SETUP-03": ("accept_gpu", "certificate", "attested_is_protected"),
@@ -267,8 +268,8 @@ GUARDS = {
     "REQ-SCRUB-03": ("scrubbed", "acknowledged", "clean-handoff"),
     "REQ-STOP-01": ("open_session", "fresh s", "keys_of_sessions"),
 }
-"""Checks: the action, the guard that is forgotten, and the invariant that the action then breaks."""
 
+#: Deeds: the action, the update that is forgotten, and the invariant that the action then breaks.
 UPDATES = {
     "REQ-SETUP-01": ("open_session", "set link_h2d", "opened_session"),
     "REQ-GRANT-03": ("grant", "set lent_key", "holder_key"),
@@ -281,8 +282,8 @@ UPDATES = {
     "REQ-SCRUB-01": ("exec_scrub", "remove buffer", "scrub_holds"),
     "REQ-SCRUB-02": ("exec_scrub", "remove workspace", "scrub_holds"),
 }
-"""Deeds: the action, the update that is forgotten, and the invariant that the action then breaks."""
 
+#: What makes a goal possible: the action, the update that is forgotten, and the goal that is then out of reach.
 GOALS = {
     "REQ-SETUP-11": ("prove_enrolment", "insert enrolment_proof", "data-resident"),
     "REQ-PLATFORM-01": ("switch_mux", "set mux", "data-resident"),
@@ -291,7 +292,6 @@ GOALS = {
     "REQ-TRAIN-02": ("exec_train", "insert workspace", "trained"),
     "REQ-TRAIN-03": ("exec_save", "insert sent_as", "model-at-home"),
 }
-"""What makes a goal possible: the action, the update that is forgotten, and the goal that is then out of reach."""
 
 
 @functools.cache
@@ -305,8 +305,8 @@ def enforcing(action: str, part: str) -> Protocol:
     raise AssertionError(f"{action} has no '{part}'")
 
 
+#: What designs with another adversary ask for; test_late_adversary has their rows.
 OF_VARIANTS = ("REQ-LATE-01", "REQ-LATE-02", "REQ-ROLLBACK-01", "REQ-SETUP-18")
-"""What designs with another adversary ask for; test_late_adversary has their rows."""
 
 
 def test_every_requirement_has_its_row() -> None:

@@ -17,6 +17,7 @@ from tests.fixtures import travelling
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE, expected_to_fall, hunted, stated
 from tests.unit.model_check.command import carnet, carnet_once
 
+#: Each design, and the assumption that it does without.
 DONE_WITHOUT = {
     "leaked-device": "A13",
     "late-corruption": "A2",
@@ -24,8 +25,8 @@ DONE_WITHOUT = {
     "rolled-back-holder": "A15",
     "endorsed-instance": "A14",
 }
-"""Each design, and the assumption that it does without."""
 
+#: The claims that fall under collusion; that a corrupt holder learns the model, the deck says itself.
 FALL = {
     "leaked-device": {
         "confidentiality",
@@ -53,8 +54,8 @@ FALL = {
     },
     "endorsed-instance": {"model-confidentiality"},
 }
-"""The claims that fall under collusion; that a corrupt holder learns the model, the deck says itself."""
 
+#: Claims that are made under collusion: all of them, or those that matter most.
 SURVIVE = {
     "leaked-device": {
         "orchestrator-genuine",
@@ -72,8 +73,8 @@ SURVIVE = {
     "rolled-back-holder": {"confidentiality", "iv-unique", "key-isolation", "trains-verified", "model-integrity"},
     "endorsed-instance": {"orchestrator-genuine", "handoff-agreement", "confidentiality"},
 }
-"""Claims that are made under collusion: all of them, or those that matter most."""
 
+#: The defence of each design, and what falls without it.
 ABLATIONS = (
     ("late-corruption", "erase-after-return", "late-secrecy"),
     ("late-corruption", "channel-update", "late-secrecy"),
@@ -82,7 +83,6 @@ ABLATIONS = (
     ("endorsed-instance", "one-instance", "handoff-agreement"),
     ("endorsed-instance", "one-instance", "orchestrator-genuine"),
 )
-"""The defence of each design, and what falls without it."""
 
 Verifies = Callable[[str, object], None]
 
@@ -190,12 +190,12 @@ def test_each_defence_is_needed(variant: str, defence: str, claim: str) -> None:
 
 # -- requirements of these designs ------------------------------------------------------------------------------------
 
+#: For each: the design, the action, the part of it that is forgotten, and the invariant that the action then breaks.
 REQUIREMENTS = {
     "REQ-LATE-01": ("late-corruption", "give_back", "insert erased", "erased_when_done"),
     "REQ-ROLLBACK-01": ("rolled-back-holder", "pin_chunk", "the only one", "pinned_once"),
     "REQ-SETUP-18": ("endorsed-instance", "endorse", "the first", "endorsements_are_single"),
 }
-"""For each: the design, the action, the part of it that is forgotten, and the invariant that the action then breaks."""
 
 
 @pytest.mark.parametrize("id", REQUIREMENTS)

@@ -18,12 +18,12 @@ from carnet_spec.protocols.ring_all_reduce import vocabulary as ring
 from carnet_spec.protocols.teechain import vocabulary as chain
 
 SOURCE = load("gpu-travelling")
+#: For each protocol that says what happens in the end, where that is looked at: a threat model and a size.
 PLACES = {
     "gpu-travelling": ("outsider", SOURCE.family.profiles["tiny"]),
     "ring-all-reduce": ("tenants", Profile("two ranks", {})),
     "teechain": ("platform", Profile("one next chain", {"rivals": 1})),
 }
-"""For each protocol that says what happens in the end, where that is looked at: a threat model and a size."""
 SOURCES = {id: load(id) for id in PLACES}
 PROPERTIES = {
     (id, live.name): live for id, source in SOURCES.items() for live in source.protocol(source.family.main[0]).liveness

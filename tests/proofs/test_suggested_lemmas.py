@@ -7,10 +7,8 @@ import pytest
 from carnet_check.loading.families import load
 from tests.benchmarks.suggestions import PROTOCOLS, SHOWN, TABLE, Removal, RemovedLemma, read, rows
 
-SHARE = 0.6
-"""How many of the lemmas that are needed have to be found."""
-LONGEST = 60.0
-"""How many seconds of processor time one may take."""
+SHARE = 0.6  #: How many of the lemmas that are needed have to be found.
+LONGEST = 60.0  #: How many seconds of processor time one may take.
 
 
 def _holds(found: list[RemovedLemma]) -> None:

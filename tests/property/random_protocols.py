@@ -49,8 +49,7 @@ OWNER, CURRENT = _mutable("owner", KEY, result=PARTY), _mutable("current", PARTY
 FLAG, READY, HELD = _mutable("flag"), _mutable("ready", PARTY), _mutable("held", PARTY, KEY)
 SEEN, KNOWN, USED = _mutable("seen", KEY), _mutable("known", PARTY, KEY), used_symbol(KEY)
 
-DERIVED = (SEEN, KNOWN)
-"""What deductions insert, and so must not be denied by their premises."""
+DERIVED = (SEEN, KNOWN)  #: What deductions insert, and so must not be denied by their premises.
 RELATIONS = (BAD, FLAG, READY, HELD, SEEN, KNOWN, USED)
 FUNCTIONS = (BOSS, SPARE, HOME, PHASE_NOW, TURN, OWNER, CURRENT)
 SYMBOLS = RELATIONS + FUNCTIONS
@@ -94,8 +93,7 @@ class Sample:
         printer.text(repr(self))
 
 
-Scope = tuple[terms.Var, ...]
-"""The variables that may be used."""
+Scope = tuple[terms.Var, ...]  #: The variables that may be used.
 
 # Strategies are made once and kept: Hypothesis looks through each new one, which takes longer than to draw from it.
 # Those of which ``one_of`` has two, so that they are drawn twice as often, are made anew: it would take equals for one.

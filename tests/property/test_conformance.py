@@ -172,10 +172,9 @@ relaxed = settings(
 )
 
 PARTY, KEY = Sort("Party"), Sort("Key", fresh=True)
-NAMES = ("key", "key1", "key_1")
-"""Of variables and of symbols alike."""
+NAMES = ("key", "key1", "key_1")  #: Of variables and of symbols alike.
+#: Elements of different sorts have the same names too.
 INSTANCE = Instance({"Party": ("1", "2", "key"), "Key": ("1", "11", "key")})
-"""Elements of different sorts have the same names too."""
 
 
 def _symbol(name: str, *domain: Sort, result: Sort = BOOL) -> Symbol:
@@ -190,8 +189,7 @@ RELATIONS = (
 )
 FUNCTIONS = (_symbol("owner", KEY, result=PARTY), _symbol("owner1", PARTY, result=KEY), _symbol("own", result=KEY))
 SYMBOLS = (*RELATIONS, *FUNCTIONS)
-Scope = Mapping[str, Var]
-"""The variables that are not hidden, by name."""
+Scope = Mapping[str, Var]  #: The variables that are not hidden, by name.
 
 
 def protocol(*actions: Action) -> Protocol:
@@ -390,8 +388,8 @@ def test_elements_that_the_trace_does_not_name_may_stand_in_for_one_another(data
 
 HELD, PAIR = RELATIONS[0], RELATIONS[1]
 OUTER, PARTY_OUTER = Var("key.1", KEY), Var("key.1", PARTY)
+#: A formula of the whole protocol: its variable is called as that of any other quantifier at its depth.
 LOOPED = Exists((OUTER,), Apply(PAIR, (OUTER, OUTER)))
-"""A formula of the whole protocol: its variable is called as that of any other quantifier at its depth."""
 
 
 @pytest.mark.mends("R3")

@@ -354,8 +354,7 @@ WEAKNESSES = {
     "a repeated IV": ("sender-iv-monotonic",),
     "planted code": ("received-count", "code-reupload", "code-read-back", "fence"),
 }
-SOON = 11
-"""A seed from which planted code is found in some twenty runs; from most, it takes a few hundred."""
+SOON = 11  #: A seed from which planted code is found in some twenty runs; from most, it takes a few hundred.
 
 
 @pytest.mark.parametrize("lacking", WEAKNESSES.values(), ids=WEAKNESSES)

@@ -84,10 +84,10 @@ def test_the_compiled_search_agrees_with_the_interpreter(sample: random_protocol
 
 
 TOO_MANY_EXPORTED = 300
+#: For what has to be compiled each time.
 relaxed_exports = settings(
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], deadline=None, max_examples=12
 )
-"""For what has to be compiled each time."""
 
 
 def _judged_export(sample: random_protocols.Sample) -> Exploration:
@@ -180,10 +180,9 @@ def test_symmetry_finds_the_shortest_traces_that_the_interpreter_finds(sample: r
 # -- whether something happens in the end ----------------------------------------------------------------
 
 
-Taken = tuple[str, tuple[tuple[str, str], ...]]
-"""An action, and its arguments."""
+Taken = tuple[str, tuple[tuple[str, str], ...]]  #: An action, and its arguments.
+#: A state, the one before it, and the step that led from there by changing something; of no action if none did.
 Node = tuple[State, State, Taken]
-"""A state, the one before it, and the step that led from there by changing something; of no action if none did."""
 NOTHING: Taken = ("", ())
 
 

@@ -184,8 +184,7 @@ def test_a_wrong_frame_is_noticed(mistake: str) -> None:
 
 RLIMIT = 2_000_000
 few = settings(max_examples=share(150), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-few = settings(few, max_examples=15)
-"""Whole protocols take long to draw."""
+few = settings(few, max_examples=15)  #: Whole protocols take long to draw.
 
 
 def _is_certified(protocol: Protocol) -> bool:

@@ -107,8 +107,7 @@ def watching() -> Iterator[Watch]:
 # -- no AES key protects more than its limit at any end of a link ----------------------------------------
 
 
-RUNS = 5_000
-"""Runs of each of the two main schedules."""
+RUNS = 5_000  #: Runs of each of the two main schedules.
 HEAD = 1 + len(number(0))
 Refused = (KeysError, CryptoError, ProtocolError)
 
@@ -354,12 +353,12 @@ def test_the_session_s_own_keys_have_a_limit_too(monkeypatch: pytest.MonkeyPatch
 
 RUNNABLE = sorted(set(SCHEDULES) - {"none", "inner-key"})
 STEPS = 100_000
+#: How a run that cannot go on says so.
 ENDS = re.compile(
     r"the key limit is too low for one hand-over: "
     r"|\d+ sessions failed, the last one because of "
     r"|\w+ was evicted \d+ times: "
 )
-"""How a run that cannot go on says so."""
 
 
 @dataclass(frozen=True)

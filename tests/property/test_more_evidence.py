@@ -81,8 +81,8 @@ class Part:
     fits: bool = True
 
 
+#: Appraises evidence with what options stand for, by a policy or, with ``None``, by that of the format.
 Appraise = Callable[[Mapping[str, Any], Any], Appraisal]
-"""Appraises evidence with what options stand for, by a policy or, with ``None``, by that of the format."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class Situation:
     kind: str
     appraise: Appraise = field(repr=False)
     parts: Mapping[str, Part] = field(repr=False)
+    #: Each is asked by itself. The first is that of the format, and each other one asks more or something else.
     policies: tuple[Any, ...] = (None,)
-    """Each is asked by itself. The first is that of the format, and each other one asks more or something else."""
 
     def appraised(self, values: Mapping[str, Any], policy: Any = None) -> Appraisal:
         """Return the appraisal with some parts, each with a value; one that is needed and missing is a refusal."""
@@ -414,13 +414,12 @@ def _machine_parts() -> dict[str, Part]:
 # -- evidence of real machines with all that there is to give about it -----------------------------------
 
 
+#: Documents with a quote, and times at which its certificates are valid.
 DOCUMENTS = {
     "18-tdx-dstack/dstack/verifier/fixtures/tdx-lite-getquote.json": datetime(2026, 6, 1, tzinfo=UTC),
     "19-coco-trustee/deps/verifier/test_data/az-tdx-vtpm/evidence-v0.json": datetime(2024, 12, 1, tzinfo=UTC),
 }
-"""Documents with a quote, and times at which its certificates are valid."""
-REPORT_DATA = {4: 48 + 520, 5: 54 + 520}
-"""Where a quote has its report data, by its version."""
+REPORT_DATA = {4: 48 + 520, 5: 54 + 520}  #: Where a quote has its report data, by its version.
 
 
 def real_situations() -> Iterator[Situation]:
@@ -494,13 +493,11 @@ def _real_nodes() -> Iterator[Situation]:
 # -- more evidence never turns a refusal into an acceptance ----------------------------------------------
 
 
-Choice = tuple[int | None, ...]
-"""For each part the number of its value, or that it is not given."""
+Choice = tuple[int | None, ...]  #: For each part the number of its value, or that it is not given.
 SITUATIONS = tuple(every_situation())
 REAL = tuple(real_situations())
 FEW, ALL = slice(2), slice(None)
-NO_PARTS = {"device"}
-"""Options that say which evidence is meant."""
+NO_PARTS = {"device"}  #: Options that say which evidence is meant.
 
 
 def choices(situation: Situation) -> Iterator[Choice]:

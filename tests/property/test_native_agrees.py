@@ -46,8 +46,9 @@ def refuse(*_: object) -> None:
     raise UsageError("there is no folder")
 
 
+#: Compiled in little time, and not kept.
 QUICK: Room = {(COMPILING, "OPTIONS"): ("-O0", *COMPILING.OPTIONS[1:]), (SEARCH, "open_folder"): refuse}
-"""Compiled in little time, and not kept."""
+#: As little room as there may be: everything grows, and comes back as often as it can.
 TIGHT: Room = {
     (MACHINE, "BATCH"): 1,
     (MACHINE, "MISSES"): 1,
@@ -59,9 +60,8 @@ TIGHT: Room = {
     (SEARCH, "LOOKED_AHEAD"): 0,
     (SEARCH, "MOST_HERE"): 4,
 }
-"""As little room as there may be: everything grows, and comes back as often as it can."""
+#: Nothing is compiled anew, so all but the first steps are taken in Python, among others that are not.
 APART: Room = {(SEARCH, "LOOKED_AHEAD"): 0, (SEARCH, "MOST_HERE"): 1 << 30}
-"""Nothing is compiled anew, so all but the first steps are taken in Python, among others that are not."""
 
 
 @contextmanager
@@ -122,6 +122,7 @@ def test_any_number_of_threads_finds_the_same(sample: Sample, room: Room, reduct
     )
 
 
+#: Places get bits as late as may be, and the model is compiled anew in the middle of levels.
 LATE: Room = {
     (MACHINE, "NUMBERS"): (1 << 32) - 1,
     (MACHINE, "STEPS_AT_ONCE"): 1,
@@ -129,7 +130,6 @@ LATE: Room = {
     (SEARCH, "MOST_HERE"): 20,
     (SEARCH, "CHUNK"): 50,
 }
-"""Places get bits as late as may be, and the model is compiled anew in the middle of levels."""
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,9 @@ SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
 RECORD = os.environ.get("CARNET_SEARCHES_RECORD", "")
 TOO_MANY = 5_000
 MOST_PAIRS = 24
-CHUNK = 10
-"""How many are drawn from one seed: after ten, Hypothesis only repeats parts of what it drew before."""
+CHUNK = 10  #: How many are drawn from one seed: after ten, Hypothesis only repeats parts of what it drew before.
+#: How many may be drawn: as many as it takes to have compared enough, since some seeds draw much that is shallow.
 MOST = 5 * COUNT
-"""How many may be drawn: as many as it takes to have compared enough, since some seeds draw much that is shallow."""
 WALKS = Walks(number=20, depth=12, seed=SEED)
 Search = Callable[..., PackedSearch]
 

@@ -29,10 +29,8 @@ from tests.oracle.machine import Layout
 
 COUNT = int(os.environ.get("CARNET_SIZES", "300"))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
-STRUCTURES = 1 << 15
-"""How many tables of all rigid symbols together the brute force looks at."""
-EXPLORED = 24
-"""How many interpretations are explored in this test; where there are more, some are drawn."""
+STRUCTURES = 1 << 15  #: How many tables of all rigid symbols together the brute force looks at.
+EXPLORED = 24  #: How many interpretations are explored in this test; where there are more, some are drawn.
 
 
 class Party(language.Individual):

@@ -154,6 +154,7 @@ def _slots(message: Digests, layout: Layout) -> Digests:
     return dataclasses.replace(message, digests=tuple(bytes([index]) * 48 for index in range(count)), keys=keys)
 
 
+#: Messages whose last field goes on to the end of the message.
 TO_THE_END = {
     Error,
     EncapsulatedRequest,
@@ -161,7 +162,6 @@ TO_THE_END = {
     EncapsulatedResponseAck,
     ChunkSendAck,
 }
-"""Messages whose last field goes on to the end of the message."""
 
 
 @pytest.mark.parametrize("kind", MESSAGES.values(), ids=lambda kind: kind.__name__)

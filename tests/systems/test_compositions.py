@@ -26,10 +26,10 @@ from docs._ext.carnet_pages.bond_status import BondStatus, judge
 
 FOUND = {composition.id: composition for composition in compositions()}
 BONDS = {f"{id}: {bond.bond.name}": bond for id, each in FOUND.items() for bond in each.built()}
+#: What is passed on as it is; all others are implied.
 EQUAL = {"travelling-over-fastrack: counters do not wrap", "ring-of-travelling: certificates tell"}
-"""What is passed on as it is; all others are implied."""
+#: Bonds of which so many parts hold by the reading alone.
 BY_READING = {"ring-of-travelling: reports are true, and stay so": 1}
-"""Bonds of which so many parts hold by the reading alone."""
 
 
 def test_both_compositions_are_found_with_bonds_in_both_directions() -> None:
@@ -59,6 +59,7 @@ def test_a_bond_breaks_without_any_of_its_claims(name: str, premise: str) -> Non
     assert judgement.reasons[0] == "what is established does not imply what is assumed"
 
 
+#: Designs of the lower protocol that lack a defence, the first bond that each breaks, and what is lost with it.
 LOST = {
     "through-the-cpu": (
         "travelling-over-fastrack",
@@ -72,7 +73,6 @@ LOST = {
     "cpu-launches": ("travelling-over-fastrack", "chunks stay secret", "claim confidentiality .* under collusion"),
     "leaked-device": ("ring-of-travelling", "certificates tell", "is read as what gpu-travelling lacks: revoked"),
 }
-"""Designs of the lower protocol that lack a defence, the first bond that each breaks, and what is lost with it."""
 
 
 @pytest.mark.parametrize("variant", LOST)

@@ -12,6 +12,7 @@ from carnet_ref.systems import replay_of
 from carnet_spec.protocols.pipellm.claims import FALLS
 from carnet_spec.protocols.pipellm.vocabulary import FLUSHED
 
+#: For each protocol the threat model in which its defences are removed.
 THREATS = {
     "fastrack": "collusion",
     "pipellm": "lone-host",
@@ -21,8 +22,8 @@ THREATS = {
     "tensortee": "neighbour",
     "verifiable-fl": "sealed",
 }
-"""For each protocol the threat model in which its defences are removed."""
 SOURCES = {id: load(id) for id in THREATS}
+#: For each defence a claim that its removal breaks, and the requirements that it is there for.
 ATTACKS = {
     "fastrack": {
         "direct-key": ("confidentiality", "REQ-SETUP-01"),
@@ -157,18 +158,18 @@ ATTACKS = {
         "log-ended": ("nothing-missing", "REQ-AUDIT-09"),
     },
 }
-"""For each defence a claim that its removal breaks, and the requirements that it is there for."""
+#: Either number or last is enough to tell how long a transfer is; the hop key says who sent a message, and the sub-step
+#: in which phase; while every member of a chain has to speak, their order is a second line.
 REDUNDANT = {
     "fastrack": ("tag-number", "tag-last"),
     "ring-all-reduce": ("bound-step", "bound-phase"),
     "teechain": ("chain-order",),
 }
-"""Either number or last is enough to tell how long a transfer is; the hop key says who sent a message, and the sub-step
-in which phase; while every member of a chain has to speak, their order is a second line."""
+#: What only a broken backup makes necessary, or memory that leaks.
 UNDER_ANOTHER_THREAT = {"teechain": ("every-member",), "verifiable-fl": ("key-in-hardware",)}
-"""What only a broken backup makes necessary, or memory that leaks."""
+#: Attacks that the bytes do not allow: who is no member of a chain has no key for the logs of its members.
 SEALED_ANYWAY = ("votes-for-members", "from-the-chain")
-"""Attacks that the bytes do not allow: who is no member of a chain has no key for the logs of its members."""
+#: Further claims that fall: an IV that is used twice tells the data, a defence and the one that stands in for it.
 FURTHER: list[tuple[str, tuple[str, ...], str]] = [
     ("fastrack", ("transfer-fresh",), "confidentiality"),
     ("fastrack", ("chunk-once",), "confidentiality"),
@@ -194,13 +195,12 @@ FURTHER: list[tuple[str, tuple[str, ...], str]] = [
     ("verifiable-fl", ("run-bound",), "data-origin"),
     ("verifiable-fl", ("signature",), "data-origin"),
 ]
-"""Further claims that fall: an IV that is used twice tells the data, a defence and the one that stands in for it."""
+#: Claims that a reading loses.
 LOST = [
     *(("pipellm", variant, claim) for variant, falls in FALLS.items() for claim in falls),
     ("ring-all-reduce", "group-key", "hop-isolation"),
     ("ring-all-reduce", "any-phase", "same-sum"),
 ]
-"""Claims that a reading loses."""
 
 
 def hunted(id: str, without: tuple[str, ...] = (), threat: str = "", claim: str = "", variant: str = "") -> Hunt:

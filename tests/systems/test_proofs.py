@@ -36,6 +36,7 @@ PROTOCOLS = {id: source.protocol() for id, source in SOURCES.items()}
 FALLS: dict[str, Any] = {
     id: import_module(f"carnet_spec.protocols.{id.replace('-', '_')}.claims").FALLS for id in THREATS
 }
+#: The readings under which no lemma of the main design is untrue.
 STILL_TRUE = {
     "fastrack": {THROUGH_THE_CPU},
     "pipellm": set[str](),
@@ -43,7 +44,6 @@ STILL_TRUE = {
     "tensortee": {MACHINE_KEY},
     "verifiable-fl": {SOFTWARE_KEY},
 }
-"""The readings under which no lemma of the main design is untrue."""
 SLOW = set(FALLS["teechain"]) - {"tail-alone", "any-survivor"}
 READINGS = [
     pytest.param(
@@ -100,6 +100,11 @@ def test_what_a_reading_still_gives_is_proved(id: str, variant: str) -> None:
     assert_proved(proofs, {(claim.name, threat) for claim in protocol.claims for threat in claim.under})
 
 
+#: For each protocol the variant, the profiles, the threat models, and whether symmetric states are explored once.
+#:
+#: Large enough that the second of a transfer's chunks, of PipeLLM's IVs and of a ring's ranks is neither the first nor
+#: the last, that the lines of two chunks begin at different ranks, that an IV of TensorTEE could be used for either
+#: block of a line, and that a backup of Teechain between the head and the tail, in either of two epochs, has to vote.
 EXPLORED = {
     "fastrack": ("", ["ci"], THREATS["fastrack"], False),
     "pipellm": ("", ["ci"], THREATS["pipellm"], False),
@@ -110,12 +115,6 @@ EXPLORED = {
     "tensortee": ("", ["ci"], THREATS["tensortee"], False),
     "verifiable-fl": ("", ["raw", "runs"], THREATS["verifiable-fl"], False),
 }
-"""For each protocol the variant, the profiles, the threat models, and whether symmetric states are explored once.
-
-Large enough that the second of a transfer's chunks, of PipeLLM's IVs and of a ring's ranks is neither the first nor the
-last, that the lines of two chunks begin at different ranks, that an IV of TensorTEE could be used for either block of a
-line, and that a backup of Teechain between the head and the tail, in either of two epochs, has to vote.
-"""
 
 
 @pytest.mark.parametrize(

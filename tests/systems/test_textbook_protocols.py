@@ -18,12 +18,12 @@ from tests.unit.model_check.command import carnet
 
 SOURCES = {name: load(f"carnet_spec.examples.{name}:FAMILY") for name in ("needham_schroeder", "sigma", "tickets")}
 DESIGNS = [(name, variant) for name, source in SOURCES.items() for variant in source.family.variants]
+#: The claims that fall in each design.
 FALLS = {
     ("needham_schroeder", "original"): {"responder-secrecy", "responder-agreement"},
     ("sigma", "unsigned"): {"initiator-secrecy", "responder-secrecy", "initiator-agreement", "responder-agreement"},
     ("sigma", "without-macs"): {"initiator-agreement", "responder-agreement", "one-view"},
 }
-"""The claims that fall in each design."""
 
 
 def hunted(name: str, variant: str, claim: str) -> Hunt:
@@ -73,6 +73,7 @@ def test_the_kernel_accepts_the_certificates_beside_it(name: str) -> None:
     assert len(rows) == sum(len(claim.under) for claim in claims)
 
 
+#: Messages 1.1, 2.1, 2.2, 1.3 and 2.3 of Lowe's attack. His 1.2 is 2.2 handed on as it is, which is no new message.
 LOWE = [
     ("first", "mallory", "n1", "alice"),
     ("first", "bob", "n1", "alice"),
@@ -80,7 +81,6 @@ LOWE = [
     ("third", "mallory", "n2"),
     ("third", "bob", "n2"),
 ]
-"""Messages 1.1, 2.1, 2.2, 1.3 and 2.3 of Lowe's attack. His 1.2 is 2.2 handed on as it is, which is no new message."""
 
 
 def test_lowes_attack_is_found_as_it_was_published() -> None:

@@ -42,8 +42,8 @@ class Reaction(Enum):
     SPOIL = "spoil"
 
 
+#: What the host does in each tick; a host that reacts to what it sees is a function of what both runs show.
 Host = Callable[[int], Reaction]
-"""What the host does in each tick; a host that reacts to what it sees is a function of what both runs show."""
 
 
 datasets = st.binary(max_size=3 * ROOM)
@@ -170,6 +170,7 @@ def _call(content: bytes, operation: Operation = Operation.READ, block: int = 0,
 
 
 READ, NOTHING = [_call(b"a")], list[Call]()
+#: For each defence two workloads, and a host that tells them apart without it.
 TOLD_APART: dict[str, tuple[list[Call], list[Call], Host]] = {
     "pad-frames": (READ, [_call(b"longer")], _serve),
     "cut-to-frames": (READ, [_call(bytes(2 * ROOM))], _serve),
@@ -183,7 +184,6 @@ TOLD_APART: dict[str, tuple[list[Call], list[Call], Host]] = {
     "fixed-end": (READ, [_call(b"a", Operation.PACKET)], _serve),
     "uniform-status": (READ, [_call(b"a", Operation.READ, block) for block in (0, 0, 0, 0)], _serve),
 }
-"""For each defence two workloads, and a host that tells them apart without it."""
 
 
 @pytest.mark.parametrize("defence", TOLD_APART)
@@ -226,6 +226,7 @@ def draft():
 """
 OF_ONE_RUN = {claim.name for claim in one_run("fixed-shape").whole().claims}
 OF_TWO_RUNS = [claim.name for claim in oblivious("fixed-shape").whole().claims if claim.name not in OF_ONE_RUN]
+#: What each claim is alone to speak of.
 SHOWN = {
     "size": {"symbol size"},
     "count": {"action emit", "action call"},
@@ -242,7 +243,6 @@ SHOWN = {
     "hand-over-end": {"action begin_run"},
     "hand-over-size": {"symbol chunk_size"},
 }
-"""What each claim is alone to speak of."""
 
 
 def test_there_are_fourteen_claims_about_two_runs() -> None:

@@ -16,12 +16,12 @@ from tests.repo.tracked import ROOT
 pytestmark = pytest.mark.processes
 
 TOY = str(ROOT / "tests" / "fixtures" / "toy.py")
+#: The commands that start processes.
 STARTING = {
     "run": ("run", "--processes", "--holders", "1", "--rounds", "1"),
     "sweep": ("sweep", "--configurations", "200", "--jobs", "2"),
     "verify": ("verify", TOY, "--jobs", "2"),
 }
-"""The commands that start processes."""
 ALONE = {"explore": ("explore", TOY), "attack": ("attack", TOY, "--without", "return-checked")}
 
 

@@ -13,8 +13,8 @@ from .verdicts import freshness
 
 ANSWERS = ("proved", "frame", "refuted", "unknown")
 RERUN = "python -m docs._ext.carnet_pages.obligation_answers"
+#: The rows of the table that the command writes: one for each variant, layer and engine.
 Recorded = Sequence[Mapping[str, str]]
-"""The rows of the table that the command writes: one for each variant, layer and engine."""
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------

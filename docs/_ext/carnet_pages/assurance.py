@@ -20,38 +20,31 @@ from .markdown import Lines, code, label, page, prose, table
 from .sources import linked
 from .verdicts import freshness
 
+#: A slow test carries ``@pytest.mark.verifies("toy-REQ-ONE")`` when it verifies what no recorded run does.
 VERIFIES = "verifies"
-"""A slow test carries ``@pytest.mark.verifies("toy-REQ-ONE")`` when it verifies what no recorded run does."""
-Places = Mapping[str, Sequence[str]]
-"""Requirements, and the places in code that enforce each."""
+Places = Mapping[str, Sequence[str]]  #: Requirements, and the places in code that enforce each.
+#: What states a requirement: a claim, one that speaks of no step, or one of what happens in the end.
 Stated = Claim | LemmaClaim | Eventually
-"""What states a requirement: a claim, one that speaks of no step, or one of what happens in the end."""
-Recorded = Mapping[str, Any]
-"""What a hunt came to, as :mod:`record` keeps it."""
+Recorded = Mapping[str, Any]  #: What a hunt came to, as :mod:`record` keeps it.
 
 
 @dataclass(frozen=True)
 class Case:
     """One normative sentence of a protocol, and the evidence for it."""
 
-    family: str
-    """The id of the protocol."""
+    family: str  #: The id of the protocol.
     requirement: Requirement
+    #: By its need's id: the family, the protocol and the action that enforces it.
     steps: Mapping[str, tuple[str, Protocol, Action]] = field(default_factory=dict)
-    """By its need's id: the family, the protocol and the action that enforces it."""
+    #: By its need's id: the family, the protocol and the claim that states it.
     claims: Mapping[str, tuple[str, Protocol, Stated]] = field(default_factory=dict)
-    """By its need's id: the family, the protocol and the claim that states it."""
-    tests: tuple[Ran, ...] = ()
-    """Those that passed."""
+    tests: tuple[Ran, ...] = ()  #: Those that passed.
     code: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
-    """Where an assumption is made: axioms by name, or in the shape of every step."""
+    assumed: tuple[str, ...] = ()  #: Where an assumption is made: axioms by name, or in the shape of every step.
+    #: Whether the protocol has a reference implementation, and with it tests that name what they verify.
     implemented: bool = True
-    """Whether the protocol has a reference implementation, and with it tests that name what they verify."""
-    main: bool = True
-    """Whether a main variant cites it; what only others cite is in no reference implementation."""
-    slow: tuple[str, ...] = ()
-    """The slow tests, by path and name, that say they verify it: no recorded run has them."""
+    main: bool = True  #: Whether a main variant cites it; what only others cite is in no reference implementation.
+    slow: tuple[str, ...] = ()  #: The slow tests, by path and name, that say they verify it: no recorded run has them.
 
     @property
     def id(self) -> str:
@@ -391,10 +384,9 @@ def _run(run: Recorded, titles: Mapping[tuple[str, str], str], current: Mapping[
 # The matrix of the assurance case: for each requirement the names of what proves, verifies and enforces it.
 
 
+#: The status of what no reference implementation is of: another protocol, or a design that is only specified.
 NOT_IMPLEMENTED = "not implemented"
-"""The status of what no reference implementation is of: another protocol, or a design that is only specified."""
-SHOWN = 2
-"""So many names are shown at once; more are behind their number, which opens."""
+SHOWN = 2  #: So many names are shown at once; more are behind their number, which opens.
 HEAD = ("requirement", "what it asks", "proved by", "verified by", "enforced in")
 
 

@@ -18,16 +18,15 @@ from carnet_spec.language import terms
 from carnet_spec.language.composition import BuiltBond
 from carnet_spec.language.notation import show
 
+#: Returns whether named formulas contradict each other, or None if that is unknown.
 Contradictory = Callable[[Mapping[str, terms.Term]], bool | None]
-"""Returns whether named formulas contradict each other, or None if that is unknown."""
 GOAL = "goal"
 
 
 class BondStatus(StrEnum):
     """The possible results for a bond."""
 
-    EQUAL = "equal"
-    """Both formulas are equal, up to the names of variables."""
+    EQUAL = "equal"  #: Both formulas are equal, up to the names of variables.
     IMPLIED = "implied"
     OPEN = "open"
 

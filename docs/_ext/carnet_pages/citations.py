@@ -15,10 +15,9 @@ from typing import Final
 
 import carnet_ref
 
-PACKAGE: Final = Path(carnet_ref.__file__).parent
-"""The folder of the reference implementation."""
+PACKAGE: Final = Path(carnet_ref.__file__).parent  #: The folder of the reference implementation.
+#: Modules and packages that enforce nothing: ablations, the attacker, and the words that lines cite with.
 NO_ENFORCEMENT: Final = frozenset({"ablations", "exploits", "enforcement"})
-"""Modules and packages that enforce nothing: ablations, the attacker, and the words that lines cite with."""
 CHECKS: Final = frozenset({"require", "expect", "passes", "verify"})
 MARK: Final = "enforces"
 _REQUIREMENT: Final = re.compile(r"(REQ|CLAIM|LIVE)-[A-Z0-9-]+")
@@ -34,10 +33,8 @@ class Citation:
     """One line that enforces what ``id`` asks for: a requirement's id, or a defence's name."""
 
     id: str
-    place: str
-    """The qualified name of the function that the line is in."""
-    file: str
-    """The file, from the folder that holds the package."""
+    place: str  #: The qualified name of the function that the line is in.
+    file: str  #: The file, from the folder that holds the package.
     line: int
 
     @property

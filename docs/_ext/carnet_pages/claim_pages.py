@@ -9,8 +9,7 @@ from .markdown import Lines, code, formula, label, page, prose, table
 from .verdicts import freshness
 
 Row = Mapping[str, Any]
-FOLDER = "claims"
-"""Below the folder of a protocol."""
+FOLDER = "claims"  #: Below the folder of a protocol.
 
 
 def claims_of(family: Family) -> dict[str, Claim]:

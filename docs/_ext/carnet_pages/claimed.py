@@ -15,8 +15,7 @@ from .markdown import Lines, code, label, page, prose, table
 from .verdicts import freshness
 
 Row = Mapping[str, Any]
-PAGE = "claimed.md"
-"""Below the folder of a protocol."""
+PAGE = "claimed.md"  #: Below the folder of a protocol.
 
 
 def claimed(family: Family, run: Mapping[str, Any] | None) -> str:

@@ -21,6 +21,7 @@ class Named:
     code: str
 
 
+#: Elements, by the sorts of the specification.
 ELEMENTS: Final[Mapping[str, Named]] = MappingProxyType(
     {
         "Address": Named("`the buffer`, or `elsewhere`", f"{HERE}names.address_name"),
@@ -40,8 +41,8 @@ ELEMENTS: Final[Mapping[str, Named]] = MappingProxyType(
         "Version": Named("the model's digest, and the epoch that it was trained in", f"{HERE}names.version_name"),
     }
 )
-"""Elements, by the sorts of the specification."""
 
+#: Steps that roles record, by the actions of the specification, and what takes them.
 STEPS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "open_session": f"{ROLES}setup.Setup.handshake",
@@ -85,4 +86,3 @@ STEPS: Final[Mapping[str, str]] = MappingProxyType(
         "scrubbed": f"{ROLES}returning.Returning.scrubbed",
     }
 )
-"""Steps that roles record, by the actions of the specification, and what takes them."""

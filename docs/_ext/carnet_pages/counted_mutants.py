@@ -23,8 +23,7 @@ from .verdicts import freshness
 
 ROOT = Path(__file__).parents[3]
 FOUND = ROOT / "docs" / "_build" / "mutants"
-NOTICED = ("failed proof", "attack", "lost goal", "lost attack")
-"""By what a mutant is killed."""
+NOTICED = ("failed proof", "attack", "lost goal", "lost attack")  #: By what a mutant is killed.
 OTHER = ("equivalent", "stronger", "survived")
 Recorded = Mapping[str, Any]
 

@@ -29,6 +29,7 @@ CLOSED = "Closed under the global context"
 _THEOREM = re.compile(r"^Theorem ", re.MULTILINE)
 Recorded = Mapping[str, Any]
 
+#: What has to be believed: files or folders, each with what it holds. The files of a heading come on top of others.
 TRUSTED: Mapping[str, Mapping[str, str]] = {
     "To believe a theorem": {
         "model_check/coq/Logic.v": "formulas, and when a structure satisfies one",
@@ -72,7 +73,6 @@ TRUSTED: Mapping[str, Mapping[str, str]] = {
         "model_check/carnet_check/commands/recheck.py": "what is said of this, and the exit code",
     },
 }
-"""What has to be believed: files or folders, each with what it holds. The files of a heading come on top of others."""
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------

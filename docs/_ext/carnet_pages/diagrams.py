@@ -13,12 +13,10 @@ from carnet_spec.language.terms import And, Apply, Equal, Member, Or, Term, Var
 
 from .markdown import Lines
 
-ROW = 38
-"""Pixels from one row to the next."""
-LANE = 100
-"""Pixels from one way back to the next, with its name between."""
+ROW = 38  #: Pixels from one row to the next.
+LANE = 100  #: Pixels from one way back to the next, with its name between.
+#: Pixels of the numbers beside a run, and from party to party: six fit the page in a window of 1200 pixels.
 NUMBERS, CROSSED = 28, 117
-"""Pixels of the numbers beside a run, and from party to party: six fit the page in a window of 1200 pixels."""
 _CHARACTER = 7
 _HEAD = (
     '<marker id="{id}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
@@ -312,8 +310,7 @@ def facing(id: str, left: str, right: str, rows: Sequence[Row]) -> Lines:
     )
 
 
-GAP = 90
-"""Pixels between the two boxes."""
+GAP = 90  #: Pixels between the two boxes.
 
 
 def _facing(head: str, left: str, right: str, rows: Sequence[Row], widths: Sequence[int]) -> Iterator[str]:

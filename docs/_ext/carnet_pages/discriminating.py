@@ -38,10 +38,9 @@ class Design:
     step: str = ""
     forgets: tuple[str, ...] = ()
     sizes: Mapping[str, int] | None = None
-    moves: int | None = None
-    """The most active moves of the adversary; unlimited, if nothing is said."""
+    moves: int | None = None  #: The most active moves of the adversary; unlimited, if nothing is said.
+    #: The threat model that the other claims are judged under, where they are not made under the first.
     others: str = ""
-    """The threat model that the other claims are judged under, where they are not made under the first."""
 
     @property
     def words(self) -> str:
@@ -159,6 +158,7 @@ def recorded() -> list[dict[str, str]]:
         return list(csv.DictReader(kept))
 
 
+#: One for each claim.
 DESIGNS = (
     Design("confidentiality", "collusion", step="write_out", forgets=("runs",), moves=0),
     Design("key-isolation", without=("grant-addressee",), sizes={"holders": 2}),
@@ -182,10 +182,10 @@ DESIGNS = (
     Design("fresh-attestation", variant=TIMED, without=("attestation-age",)),
     Design("bounded-custody", variant=TIMED, step="take_back", forgets=("within the lease",)),
 )
-"""One for each claim."""
 
 _MODEL = "the versions of the model follow one another no longer as the ledger says"
 _REACH = "code on the GPU has everything there within reach"
+#: For each claim, what falls with it by what the two sentences say, and why.
 IMPLIED: Mapping[str, Mapping[str, str]] = {
     "key-isolation": {
         "handoff-agreement": "who accepts a key that is another's accepts what was not meant for it",
@@ -214,4 +214,3 @@ IMPLIED: Mapping[str, Mapping[str, str]] = {
         "iv-unique": "each instance counts by itself",
     },
 }
-"""For each claim, what falls with it by what the two sentences say, and why."""

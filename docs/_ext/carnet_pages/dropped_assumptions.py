@@ -17,12 +17,9 @@ from carnet_check.semantics import Interpreter
 from carnet_spec.language import Axiom, Instance, Profile, Protocol, Row, Symbol, Threat
 from carnet_spec.language.terms import symbols_of
 
-CAPS = Caps(states=15_000)
-"""The limit of the search in one instance."""
-MOST_CHANGES = 400
-"""The most changes of one fact, and the most of two facts, that are tried."""
-MOST_INSTANCES = 3
-"""The most instances of one size that are searched under one threat model."""
+CAPS = Caps(states=15_000)  #: The limit of the search in one instance.
+MOST_CHANGES = 400  #: The most changes of one fact, and the most of two facts, that are tried.
+MOST_INSTANCES = 3  #: The most instances of one size that are searched under one threat model.
 
 
 @dataclass(frozen=True, slots=True)

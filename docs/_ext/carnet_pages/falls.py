@@ -23,8 +23,7 @@ from carnet_spec.language import Defence, Family, Protocol, SpecificationError, 
 
 from .traces import Attacked, Traces, sizes
 
-MOST_STATES = 500_000
-"""Where each search ends. What it found until then is an attack all the same."""
+MOST_STATES = 500_000  #: Where each search ends. What it found until then is an attack all the same.
 
 Values = Mapping[str, Any]
 
@@ -34,12 +33,11 @@ class Cell:
     """What becomes of the claims of a design under one threat model."""
 
     threat: Threat
-    made: tuple[str, ...]
-    """The claims that the whole design makes there."""
+    made: tuple[str, ...]  #: The claims that the whole design makes there.
+    #: The claims that fall, each with the steps of the attack that was found.
     falls: dict[str, int] = field(default_factory=dict)
-    """The claims that fall, each with the steps of the attack that was found."""
+    #: What is proved without the defence; nothing is tried where a claim falls.
     proved: set[str] = field(default_factory=set)
-    """What is proved without the defence; nothing is tried where a claim falls."""
 
     @property
     def standing(self) -> tuple[str, ...]:

@@ -17,8 +17,7 @@ from .markdown import Lines, indexed, label, page, prose
 from .traces import Traces
 
 Values = Mapping[str, Any]
-FOLDER = "gallery"
-"""Where the diagrams of all protocols are, beside the pages."""
+FOLDER = "gallery"  #: Where the diagrams of all protocols are, beside the pages.
 
 
 EXPLAINED = (

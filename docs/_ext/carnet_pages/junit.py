@@ -12,11 +12,10 @@ from xml.etree import ElementTree
 
 from .markdown import label
 
-JUNIT = "results/tests.xml"
-"""Beside ``conf.py``."""
+JUNIT = "results/tests.xml"  #: Beside ``conf.py``.
 VERIFIES = "verifies"
+#: What the names of a suite's properties begin with that give digests; ``protocol/variant`` follows.
 DIGEST = "spec_digest "
-"""What the names of a suite's properties begin with that give digests; ``protocol/variant`` follows."""
 FAILED = ("failure", "error", "skipped")
 
 

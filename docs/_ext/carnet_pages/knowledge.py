@@ -7,8 +7,7 @@ from typing import Any
 from .markdown import Lines
 
 NOTHING = "nothing"
-TEXT = "knowledge.txt"
-"""The same table beside the pages, for pages that are written by hand to include."""
+TEXT = "knowledge.txt"  #: The same table beside the pages, for pages that are written by hand to include.
 
 
 def knowledge(run: Mapping[str, Any]) -> Lines:

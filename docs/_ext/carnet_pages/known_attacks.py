@@ -19,6 +19,7 @@ _BRANCHES: Final = "open-gpu-kernel-modules 595.45.04, conf_compute_keystore_gh1
 _DEMY: Final = "arXiv 2507.02770"
 _NONCE_REUSE: Final = "RFC 5116, section 5.1.1"
 
+#: Known attacks; all of them are in the record.
 CATALOGUE: Final = (
     KnownAttack(
         "The last holder computes the next holder's key",
@@ -167,7 +168,6 @@ CATALOGUE: Final = (
     ),
     KnownAttack("Planted code outlives the upload of code", f"{_DECK}, Epilogue", "without-code-read-back"),
 )
-"""Known attacks; all of them are in the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,7 @@ class UnreplayedDesign:
     why: str
 
 
+#: What is not carried out with real bytes.
 UNREPLAYED: Final = (
     UnreplayedDesign(
         "chunks-pinned", "holders here are never rolled back (A15), and nobody confirms a chunk before it is sent"
@@ -196,4 +197,3 @@ UNREPLAYED: Final = (
         "wrapped-under-old", "orders to rotate go inside the session here, whose records no link key opens"
     ),
 )
-"""What is not carried out with real bytes."""

@@ -10,14 +10,10 @@ from carnet_spec.language import SpecificationError
 
 from .markdown import code, page, prose, table
 
-FAULTS = "assurance/faults.toml"
-"""Beside ``conf.py``."""
-RECORDS = "adr"
-"""The folder of decision records, beside ``conf.py``."""
-MARK = "mends"
-"""A test carries ``@pytest.mark.mends("R1")`` when it failed before that fault was mended."""
-ANSWERED = "low"
-"""The class whose faults may be answered in SECURITY.md where no test can hold them."""
+FAULTS = "assurance/faults.toml"  #: Beside ``conf.py``.
+RECORDS = "adr"  #: The folder of decision records, beside ``conf.py``.
+MARK = "mends"  #: A test carries ``@pytest.mark.mends("R1")`` when it failed before that fault was mended.
+ANSWERED = "low"  #: The class whose faults may be answered in SECURITY.md where no test can hold them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +23,7 @@ class Fault:
     id: str
     weight: str
     was: str
-    decided: str = ""
-    """The name of the decision record that answers it, where nothing was changed."""
+    decided: str = ""  #: The name of the decision record that answers it, where nothing was changed.
 
 
 def read_faults(path: Path) -> tuple[Fault, ...]:

@@ -11,10 +11,8 @@ import math
 from dataclasses import dataclass
 
 LINE_BYTES = 64
-TO_A_LINE = 8
-"""How many versions, MACs or nodes of the tree one line of memory has."""
-ENTRY_BYTES = 32
-"""An entry on-chip: where the tensor begins and ends, its version, and its MAC."""
+TO_A_LINE = 8  #: How many versions, MACs or nodes of the tree one line of memory has.
+ENTRY_BYTES = 32  #: An entry on-chip: where the tensor begins and ends, its version, and its MAC.
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from carnet_check.engines.proving.solver import load_hints
 from carnet_spec.language import GuardKind, Protocol, Threat
 from carnet_spec.language.terms import TRUE
 
+#: Solver units for an obligation with hypotheses left out: ten times as many as a typical proof takes.
 BUDGET = 100_000
-"""Solver units for an obligation with hypotheses left out: ten times as many as a typical proof takes."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -73,10 +73,10 @@ class Account:
     proof: ProofResult  #: the proof with all hypotheses.
     workers: Workers  #: the pool that runs the solver.
     asked: int = 0  #: the number of questions to the solver.
+    #: For each obligation, sets of hypotheses that suffice.
     _cores: dict[str, list[frozenset[str]]] = field(default_factory=dict)
-    """For each obligation, sets of hypotheses that suffice."""
+    #: For each obligation, sets of hypotheses without which no proof was found, and whether there was no answer.
     _failed: dict[str, list[tuple[frozenset[str], bool]]] = field(default_factory=dict)
-    """For each obligation, sets of hypotheses without which no proof was found, and whether there was no answer."""
 
     def __post_init__(self) -> None:
         for id, answer in self.proof.answers.items():

@@ -20,11 +20,11 @@ from carnet_check.obligations import layers, obligations
 from carnet_command.exit_codes import ExitCode, deciding
 from carnet_spec.language import Protocol
 
+#: The columns of the summary; ``digest`` is that of the variant.
 COLUMNS = (
     *("variant", "digest", "layer", "obligations", "texts"),
     *("engine", "version", "proved", FRAME, "refuted", "unknown", "median ms", "max ms"),
 )
-"""The columns of the summary; ``digest`` is that of the variant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+#: Pixels from lane to lane, from row to row and left of the lanes; the letters that fit between two lanes or more.
 LANE, ROW, LEFT, LONG = 216, 24, 96, 32
-"""Pixels from lane to lane, from row to row and left of the lanes; the letters that fit between two lanes or more."""
 STYLE = (
     "text{font-size:13px;font-family:sans-serif;fill:#24292f;stroke:#fff;stroke-width:4px;paint-order:stroke}"
     "line{stroke:#24292f}"

@@ -36,8 +36,8 @@ RENDERED = "rendered "
 ROOT = Path(__file__).parents[3]
 PRINTED = ROOT / "docs" / "results" / "printed"
 VERIFY = "carnet verify gpu-travelling"
+#: Commands that take a minute, each with the file that keeps what it printed.
 KEPT = {VERIFY: PRINTED / "verify-gpu-travelling.txt"}
-"""Commands that take a minute, each with the file that keeps what it printed."""
 SPECIFICATIONS = PRINTED / "pages.json"
 AGAIN = "python -m docs._ext.carnet_pages.records make shown"
 _COLUMNS = {"COLUMNS": "80"}

@@ -16,11 +16,11 @@ from carnet_spec import protocols
 from .markdown import prose
 
 COMMON = Path(__file__).with_name("sources.toml")
+#: What is a citation beyond doubt: each has to be in the table.
 CITATION = re.compile(
     r"\b[\w-]+\.(?:c|h|py)\b|\bRFC \d+|\bSP 800-\w+|\bDSP\d+|\bCVE-[\d-]+|\barXiv [\d.]+|\bet al\.|\bnvtrust\b"
     r"|\b(?:open-gpu-kernel-modules|DEMY|Joux|Lowe|VerifiableFL)\b"
 )
-"""What is a citation beyond doubt: each has to be in the table."""
 _SOURCE = re.compile(r"\(Source: .*?(?=\n\s*\n|\n[*-] |\Z)", re.DOTALL)
 
 

@@ -16,8 +16,8 @@ from carnet_spec.language import Family, Profile, Protocol, SpecificationError
 from carnet_spec.trace import Trace, TraceStep
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
+#: Sizes beside those of the hunts of a protocol: some attacks need a second honest party.
 BESIDE = {"gpu-travelling": (Profile("two honest holders", {"holders": 2}, budget=1),)}
-"""Sizes beside those of the hunts of a protocol: some attacks need a second honest party."""
 
 
 def sizes(family: Family, variant: str) -> tuple[Profile, ...]:
@@ -29,8 +29,7 @@ class Attacked(NamedTuple):
     """An attack on a claim of a design, in an instance of some size."""
 
     protocol: Protocol
-    removed: tuple[str, ...]
-    """The defences that the design lacks beside those that its variant lacks."""
+    removed: tuple[str, ...]  #: The defences that the design lacks beside those that its variant lacks.
     claim: str
     profile: Profile
     trace: Trace

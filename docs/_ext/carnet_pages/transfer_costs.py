@@ -34,8 +34,8 @@ from carnet_ref.systems.sgx_lkl.frames import Shape, room
 BUFFER: Final = Size.parse("256 MiB")
 CHUNK: Final = Size.parse("1 MiB")
 NETWORK_RATE: Final = Rate.parse("10 Gbit/s")
+#: The links that bytes are counted on.
 LINKS: Final = {"over PCIe": Stage.PCIE, "over the network": Stage.NETWORK, "between GPUs": Stage.PEER_LINK}
-"""The links that bytes are counted on."""
 _ON_CPUS: Final = (Stage.HOLDER_ENCRYPT, Stage.CPU_DECRYPT, Stage.RE_ENCRYPT)
 _WHOLE: Final = Transfer(BUFFER, CHUNK)
 
@@ -104,8 +104,7 @@ def _there_and_back(link: Stage, shares: int, inputs: int, costs: Costs) -> Sche
 
 _BATCH: Final = CodedBatch(Field(), inputs=4, noise=1, points=tuple(range(1, 6)))
 _CODE: Final = LagrangeCode(Field(), blocks=(0, 1, 2, 3), random=(4,), workers=tuple(range(5, 18)))
-_DEGREE: Final = 3
-"""Of a gradient whose sigmoid is replaced by a polynomial of degree one."""
+_DEGREE: Final = 3  #: Of a gradient whose sigmoid is replaced by a polynomial of degree one.
 
 
 def _framed(costs: Costs) -> Schedule:
@@ -121,6 +120,7 @@ def _framed(costs: Costs) -> Schedule:
     return builder.done()
 
 
+#: The way of each system, by its id.
 WAYS: Final = {
     "gpu-travelling": WayOfData(
         "one visit: evidence, two rotations, two switches, the data, and the scrub", _travelling
@@ -148,4 +148,3 @@ WAYS: Final = {
     "sgx-lkl": WayOfData("a hand-over whose bound is the buffer: as long for a holder with less", _framed),
     "teechain": WayOfData("no data move: each grant of custody goes to every member of the chain"),
 }
-"""The way of each system, by its id."""

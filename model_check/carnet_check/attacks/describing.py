@@ -27,8 +27,8 @@ from carnet_spec.language import Action, Eventually, Invariant, Protocol, Specif
 from carnet_spec.language.terms import Apply, Sort, Var
 from carnet_spec.trace import Trace, TraceStep
 
+#: The step number or the fixed words at the beginning of a line, before its sentence or formula.
 OPENING = re.compile(r"\s*(\d+(-\d+)?\.\s+|>>> |<<< |given that  |it is false that  |never changes  |at first  )?")
-"""The step number or the fixed words at the beginning of a line, before its sentence or formula."""
 
 
 def describe_attack(
@@ -154,8 +154,7 @@ def _parties(shown: ShownStep) -> Iterator[str]:
     yield from shown.learned
 
 
-PLACE = re.compile(r"\{(\w+)\}")
-"""The place of a parameter, in a sentence or as one end of a message."""
+PLACE = re.compile(r"\{(\w+)\}")  #: The place of a parameter, in a sentence or as one end of a message.
 
 
 class _PartyNames:
@@ -387,24 +386,18 @@ def _label(first: ShownStep, last: ShownStep) -> str:
 # guard that does not hold, and another outcome by the first state that differs from the attacked design's. No step is
 # decisive where the claim is violated in the intact design, too.
 
-MOST_CHANGES = 3
-"""How many of the fields in which two outcomes differ are named."""
+MOST_CHANGES = 3  #: How many of the fields in which two outcomes differ are named.
 
 
 @dataclass(frozen=True, slots=True)
 class DecisiveStep:
     """The step of an attack at which the intact design behaves differently."""
 
-    position: int
-    """The position of the step in the trace, from 0."""
-    design: str
-    """The design that the attacked one is compared with: a variant, or the defences that were put back."""
-    guard: str
-    """The guard that refuses the step there; empty if the step is taken, or does not exist."""
-    defence: str
-    """The defence that the guard belongs to; empty if there is none."""
-    says: str
-    """A sentence that says what happens in that design instead."""
+    position: int  #: The position of the step in the trace, from 0.
+    design: str  #: The design that the attacked one is compared with: a variant, or the defences that were put back.
+    guard: str  #: The guard that refuses the step there; empty if the step is taken, or does not exist.
+    defence: str  #: The defence that the guard belongs to; empty if there is none.
+    says: str  #: A sentence that says what happens in that design instead.
 
     @property
     def remark(self) -> Mapping[int, str]:

@@ -22,11 +22,10 @@ from carnet_spec.trace import Trace, TraceStep
 
 __all__ = ["Steps", "Structure", "as_test", "reproduces", "stands"]
 
-WIDTH = 120
-"""The most columns of a generated test."""
+WIDTH = 120  #: The most columns of a generated test.
 
+#: The names of the actions taken, each with the element chosen for each parameter.
 Steps = Sequence[tuple[str, Mapping[str, str]]]
-"""The names of the actions taken, each with the element chosen for each parameter."""
 
 
 def stands(
@@ -213,11 +212,10 @@ def _literal(value: object) -> str:
 # The instance in which an attack was found, as plain JSON values, so that it can be replayed in the same instance.
 
 Rows = Sequence[Sequence[str]]
+#: The ``elements`` of each sort, and the rows of rigid ``relations``, of rigid ``functions`` and of ``first`` values.
+#:
+#: A row of a function ends with its value.
 Structure = Mapping[str, Mapping[str, Sequence[Any]]]
-"""The ``elements`` of each sort, and the rows of rigid ``relations``, of rigid ``functions`` and of ``first`` values.
-
-A row of a function ends with its value.
-"""
 
 
 def structure_of(instance: language.Instance, protocol: language.Protocol) -> dict[str, dict[str, Any]]:
@@ -293,11 +291,10 @@ class Attack:
     trace: Trace
     states: Sequence[State]
     profile: language.Profile
-    expected: bool
-    """Whether the specification declares that the claim is violated here."""
+    expected: bool  #: Whether the specification declares that the claim is violated here.
     rerun: str
+    #: The digest of the specification; it is stored since the interpreter of a lasso has a modified protocol.
     digest: str
-    """The digest of the specification; it is stored since the interpreter of a lasso has a modified protocol."""
     removed: tuple[str, ...] = ()
     finding: language.Finding | None = None
     decisive: DecisiveStep | None = None

@@ -27,11 +27,10 @@ from carnet_spec.trace import Trace
 
 GROUP = "carnet.replay"
 ANY = "any"
-MOST_STATES = 400_000
-"""The most states in which another attack is looked for, for each size of instance."""
+MOST_STATES = 400_000  #: The most states in which another attack is looked for, for each size of instance.
 
+#: For each action that is limited in a search: the arguments that it may have, or None to leave it out.
 Limits = Mapping[str, Mapping[str, str] | None]
-"""For each action that is limited in a search: the arguments that it may have, or None to leave it out."""
 
 
 def replay_attack(attack: Mapping[str, Any], found: Hunt, memory: int | None = None) -> dict[str, Any] | None:

@@ -21,13 +21,10 @@ from carnet_check.loading.families import Source, known_protocols
 from carnet_command.files import read_plain, reason
 
 FORMAT = "carnet-certificates/1"
-DIGITS = 16
-"""How many hexadecimal digits of a digest bind a certificate to its text."""
+DIGITS = 16  #: How many hexadecimal digits of a digest bind a certificate to its text.
 LARGEST_FILE = 4 << 20
-LARGEST = 16 << 20
-"""The most bytes of a file, compressed and decompressed."""
-MEMORY = 256 << 20
-"""The most memory that decompressing may take."""
+LARGEST = 16 << 20  #: The most bytes of a file, compressed and decompressed.
+MEMORY = 256 << 20  #: The most memory that decompressing may take.
 _FILTERS: Sequence[Mapping[str, int]] = (
     {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 1 << 21},
 )
@@ -85,8 +82,7 @@ class LayerCertificates:
         return (entry for entry in (*self.entries, *self.skipped.values()) if entry is not None)
 
 
-LayerKey = tuple[str, str]
-"""A variant, and a threat model or nothing."""
+LayerKey = tuple[str, str]  #: A variant, and a threat model or nothing.
 
 
 @dataclass(frozen=True, slots=True)

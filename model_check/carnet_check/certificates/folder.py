@@ -37,12 +37,9 @@ from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
 
 OBLIGATIONS = "obligations"
 SYSTEMS = "systems"
-LARGEST = 1_000_000
-"""The most bytes of an obligation."""
-LARGEST_SYSTEM = 64 << 20
-"""The most bytes of a variant."""
-Named = tuple[str, str, str]
-"""The key of an obligation: its variant, its threat model or an empty text, and its id."""
+LARGEST = 1_000_000  #: The most bytes of an obligation.
+LARGEST_SYSTEM = 64 << 20  #: The most bytes of a variant.
+Named = tuple[str, str, str]  #: The key of an obligation: its variant, its threat model or an empty text, and its id.
 
 
 class RowVerdict(NamedTuple):
@@ -53,8 +50,8 @@ class RowVerdict(NamedTuple):
     digest: str
     why: str = ""
     missing: bool = False
+    #: Whether the row is needed; a row that names no obligation, or one that an earlier row names, is not.
     required: bool = True
-    """Whether the row is needed; a row that names no obligation, or one that an earlier row names, is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +234,7 @@ def _text(folder: Path, digest: str) -> str:
 # The index of a folder that ``carnet recheck`` judges. It is read once; every check uses the same bytes.
 
 INDEX = "index.csv"
-LARGEST_INDEX = 256 << 20
-"""The most bytes of an index."""
+LARGEST_INDEX = 256 << 20  #: The most bytes of an index.
 
 
 class Row(NamedTuple):
@@ -294,8 +290,7 @@ def digests(rows: Sequence[Row]) -> list[str]:
 OF_NO_LAYER = "no layer has it, so nothing proves it"
 UNDER_NONE = "it is claimed under no threat model"
 NO_CONDITIONS = "the index has not all conditions for any stages"
-GENERAL = ("init/", "step/")
-"""The prefixes of the ids of obligations that are proved independently of a threat model."""
+GENERAL = ("init/", "step/")  #: The prefixes of the ids of obligations that are proved independently of a threat model.
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,8 +71,7 @@ class LayerObligations:
         return {each.id: known.get(pair_of(each)) for each in self}
 
 
-Pair = tuple[str | None, str]
-"""An action (None for the first state, '' for a skipped pair) and an invariant."""
+Pair = tuple[str | None, str]  #: An action (None for the first state, '' for a skipped pair) and an invariant.
 
 
 def pair_of(obligation: Provable) -> Pair:
@@ -105,11 +104,10 @@ def certified_conditions(
 # --------------------------------------------------------------------------------------------------
 # The kernel checks certificates, in this process or in worker processes; it needs nothing of Carnet but itself.
 
-BATCH = 100
-"""How many certificates a worker receives at once."""
+BATCH = 100  #: How many certificates a worker receives at once.
 
+#: Everything that the kernel's answer depends on: the full digest of a text, and a certificate's names and tokens.
 Identity = tuple[str, tuple[str, ...], str]
-"""Everything that the kernel's answer depends on: the full digest of a text, and a certificate's names and tokens."""
 
 
 class Bound(NamedTuple):
@@ -147,8 +145,8 @@ def follow(text: str, names: Sequence[str], tokens: str) -> tuple[str, ...]:
     return hypotheses
 
 
+#: Returns for each certificate why the kernel refuses it, or an empty text if the kernel accepts it.
 Follow = Callable[[Iterable[Bound]], Mapping[Identity, str]]
-"""Returns for each certificate why the kernel refuses it, or an empty text if the kernel accepts it."""
 
 
 def in_turn(every: Iterable[Bound]) -> dict[Identity, str]:
@@ -198,8 +196,7 @@ def _answered(batch: tuple[Bound, ...]) -> Iterator[tuple[Identity, str]]:
 # --------------------------------------------------------------------------------------------------
 # Whether a certificate proves an obligation: its text is generated again, and the kernel checks the certificate.
 
-Accepted = set[Identity]
-"""The certificates that the kernel accepted."""
+Accepted = set[Identity]  #: The certificates that the kernel accepted.
 
 
 class Judge:

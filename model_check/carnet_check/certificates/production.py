@@ -21,10 +21,10 @@ from carnet_check.obligations import GOAL, Layer, LivenessAttempt, attempts, lay
 from carnet_command.worker import Lost
 from carnet_command.workers import PATIENCE, WorkerPool, only
 
+#: Hypotheses that may suffice, by the id of an obligation without its threat model.
 Hints = Mapping[str, tuple[str, ...]]
-"""Hypotheses that may suffice, by the id of an obligation without its threat model."""
+#: Called with the variant, the number of certified obligations, and the number of all obligations.
 Progress = Callable[[str, int, int], None]
-"""Called with the variant, the number of certified obligations, and the number of all obligations."""
 
 
 @dataclass(slots=True)
@@ -194,12 +194,10 @@ def _fits(entry: Entry, obligation: Provable, writer: Writer) -> bool:
 # --------------------------------------------------------------------------------------------------
 # The work of a worker process: it looks for the certificate of one obligation, with few hypotheses first.
 
+#: CPU seconds for a search with guessed hypotheses, and with hypotheses that sufficed for a similar obligation.
 GUESS, HINTED = 0.2, 10.0
-"""CPU seconds for a search with guessed hypotheses, and with hypotheses that sufficed for a similar obligation."""
-CORE_MILLISECONDS = 30_000
-"""Milliseconds that Z3 may take to find hypotheses that suffice."""
-DEEPEST = 5_000
-"""The recursion limit of a search; some refutations are deep."""
+CORE_MILLISECONDS = 30_000  #: Milliseconds that Z3 may take to find hypotheses that suffice.
+DEEPEST = 5_000  #: The recursion limit of a search; some refutations are deep.
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,10 +302,9 @@ def _with(writer: Writer, obligation: Provable, kept: set[str], deadline: float 
 
 # -- Worker processes that look for certificates: if one is killed, one answer is lost --------------
 
-MEMORY = 4 << 30
-"""Bytes of address space that a worker may use."""
+MEMORY = 4 << 30  #: Bytes of address space that a worker may use.
+#: The function that a worker runs; a fresh process must be able to import it.
 Searcher = Callable[[Question], Iterable[Answer]]
-"""The function that a worker runs; a fresh process must be able to import it."""
 
 
 class Workers:

@@ -27,8 +27,7 @@ from carnet_command.interrupts import TrackedProgress, track_progress
 from carnet_command.progress import progress
 from carnet_command.text import counted, wrapped
 
-SHOWN = 10
-"""The most obligations without a certificate that are named."""
+SHOWN = 10  #: The most obligations without a certificate that are named.
 
 
 @click.command()

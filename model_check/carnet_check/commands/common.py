@@ -115,8 +115,8 @@ def _beginning(names: Iterable[str], begun: str) -> list[CompletionItem]:
 # -- the closing block: results, bounds, versions, and the command to repeat the run ---------------
 
 DIGEST_SHOWN = 16
+#: The key in a context's ``meta`` for options set by another command, which the rerun line leaves out.
 HIDDEN_OPTIONS = "carnet.unsaid"
-"""The key in a context's ``meta`` for options set by another command, which the rerun line leaves out."""
 
 
 def tool_versions(*engines: Engine, solver: bool = True) -> dict[str, str]:
@@ -141,8 +141,7 @@ class Closing:
     artefacts: str
     rerun: str
     seconds: float = 0.0
-    kept_by: str = ""
-    """The option that would have written the results to files, if there is one."""
+    kept_by: str = ""  #: The option that would have written the results to files, if there is one.
     versions: Mapping[str, str] = field(default_factory=tool_versions)
 
     def as_json(self) -> dict[str, Any]:
@@ -223,10 +222,8 @@ def _option_words(parameter: click.Parameter, value: Any) -> list[str]:
     return [word for item in values for word in (option, str(item))]
 
 
-SIZES = "sizes"
-"""The parameter for the values of ``--set``."""
-MOST_DIGITS = 15
-"""The most digits of a size; larger sizes are refused anyway."""
+SIZES = "sizes"  #: The parameter for the values of ``--set``.
+MOST_DIGITS = 15  #: The most digits of a size; larger sizes are refused anyway.
 
 protocol_argument = click.argument("protocol", type=PROTOCOL)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
@@ -288,8 +285,8 @@ threat_option = click.option(
     "--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: the protocol's]"
 )
 without_option = click.option("--without", type=DEFENCE, metavar="A[,B]", default="", help="Defences to remove.")
+#: The option ``--set``; a :class:`SizedCommand` puts the sizes that have their own options before it.
 size_option = click.option("--set", SIZES, multiple=True, metavar="NAME=VALUE", help="Any other size, by its name.")
-"""The option ``--set``; a :class:`SizedCommand` puts the sizes that have their own options before it."""
 start_option = click.option(
     "--profile",
     "profile_name",

@@ -32,8 +32,8 @@ from carnet_spec.language.notation import binders, show_lines
 from carnet_spec.language.printing import fair_steps, show_action, show_axiom, show_goal, show_symbol
 from carnet_spec.language.requirements import cited
 
-_PLACE = re.compile(r"\{(\w+)\}")
-"""A place for a parameter in the sentence of a step."""
+_PLACE = re.compile(r"\{(\w+)\}")  #: A place for a parameter in the sentence of a step.
+#: Who may read a symbol, by its kind; of a state its role may.
 _READERS = {
     Kind.PUBLIC: "any party may read it: it is published",
     Kind.MESSAGE: "any party may read it: it is a message or evidence",
@@ -41,7 +41,6 @@ _READERS = {
     Kind.GHOST: "no party may read it: it is history, for claims and lemmas alone",
     Kind.KNOWLEDGE: "no honest party may read it: it says what an agent knows",
 }
-"""Who may read a symbol, by its kind; of a state its role may."""
 _Make = Callable[[], Entry]
 
 

@@ -18,10 +18,10 @@ from carnet_command.text import counted, wrapped
 Row = Mapping[str, Any]
 RowKey = tuple[str, ...]
 
+#: The fields that identify a verdict: its subject and its engine.
 KEY = ("protocol", "variant", "kind", "claim", "threat", "engine")
-"""The fields that identify a verdict: its subject and its engine."""
+#: The fields that are compared; detail, the defences of a proof and times are not.
 ESTABLISHED = ("verdict", "bound", "expected", "assumptions")
-"""The fields that are compared; detail, the defences of a proof and times are not."""
 
 
 class Direction(StrEnum):
@@ -69,10 +69,9 @@ class Differences:
     """All differences between two runs."""
 
     verdicts: tuple[Difference, ...]
-    unchanged: int
-    """The number of verdicts that are the same in both runs."""
+    unchanged: int  #: The number of verdicts that are the same in both runs.
+    #: For each variant whose specification differs, the digests before and after; None if a run lacks the variant.
     designs: Mapping[str, tuple[str | None, str | None]]
-    """For each variant whose specification differs, the digests before and after; None if a run lacks the variant."""
 
 
 def differences(before: Run, after: Run) -> Differences:

@@ -19,8 +19,7 @@ class Entry:
     enforced_by: tuple[str, ...] = ()
     check: str = ""
     text: str = ""
-    variants: tuple[str, ...] = ()
-    """The variants that have it, if the first main variant and its layers do not."""
+    variants: tuple[str, ...] = ()  #: The variants that have it, if the first main variant and its layers do not.
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values: tuples as lists."""

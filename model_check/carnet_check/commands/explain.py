@@ -14,11 +14,10 @@ from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped
 from carnet_spec.protocols.registry import OWN, registered
 
+#: The words before the variants of an entry, by its kind.
 _BELONGS = {"claim": "made in", "liveness property": "made in", "threat model": "made in", "service": "needed by"}
-"""The words before the variants of an entry, by its kind."""
 MOST_VARIANTS = 8
-OWN_FILE = "protocol.py"
-"""The file that `carnet init` writes; it is searched, too, if it is in the current folder."""
+OWN_FILE = "protocol.py"  #: The file that `carnet init` writes; it is searched, too, if it is in the current folder.
 
 
 @click.command()

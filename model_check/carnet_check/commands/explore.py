@@ -48,8 +48,7 @@ from carnet_spec.language import Profile, Protocol
 # --------------------------------------------------------------------------------------------------
 # Random walks in ``carnet explore``: the description of violations found on them.
 
-SHOWN_TRACES = 2
-"""The most unexpected violations that are described in full."""
+SHOWN_TRACES = 2  #: The most unexpected violations that are described in full.
 
 depth_option = click.option(
     "--depth",

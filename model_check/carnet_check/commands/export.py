@@ -123,8 +123,7 @@ def _read(file: Path) -> str:
 
 PROMELA, TLA = "promela", "tla"
 MODELS = (TLA, PROMELA)
-DEFAULT_MAX_STATES = 30_000_000
-"""The most states that are visited by default to find the places that never change."""
+DEFAULT_MAX_STATES = 30_000_000  #: The most states that are visited by default to find the places that never change.
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +293,7 @@ def _observed(target: AttackTarget, instance: Instance, asked: ModelRequest) -> 
 
 JSON, SMTLIB, TPTP = "json", "smtlib", "tptp"
 ENDINGS = {SMTLIB: "smt2", TPTP: "p"}
-PROGRESS_INTERVAL = 1_000
-"""The number of obligations between two reports of progress."""
+PROGRESS_INTERVAL = 1_000  #: The number of obligations between two reports of progress.
 
 
 @dataclass(frozen=True, slots=True)

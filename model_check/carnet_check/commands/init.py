@@ -15,13 +15,13 @@ from carnet_command.exit_codes import ExitCode
 from carnet_command.files import failing_as
 
 STARTER = "carnet_check.starter"
+#: The path of each starter file in the new folder.
 WRITTEN_AS = {
     "protocol.py": "protocol.py",
     "test_protocol.txt": "test_protocol.py",
     "README.md": "README.md",
     "workflow.yml": ".github/workflows/carnet.yml",
 }
-"""The path of each starter file in the new folder."""
 STARTER_ID = 'Draft("tickets", '
 NAME = re.compile(r"[a-z][a-z0-9-]*")
 

@@ -21,8 +21,7 @@ from carnet_command.printable import printable_values
 from carnet_command.text import counted
 from carnet_spec.language.lints import Complaint, Level, lint_family
 
-SPECIFICATION = "specification"
-"""The rule id for errors because of which a protocol cannot be built."""
+SPECIFICATION = "specification"  #: The rule id for errors because of which a protocol cannot be built.
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _PLACED = re.compile(r"(?P<file>[^:\n]+\.py):(?P<line>\d+): (?P<message>.*)", re.DOTALL)
 _OF_VARIANT = re.compile(r"variant (?P<variant>[^:]+): (?P<where>.*)", re.DOTALL)

@@ -32,18 +32,14 @@ if TYPE_CHECKING:
 
 EXTRA = "the extra 'lsp' (pip install 'carnet[lsp]')"
 OUTLINE = "carnet_check.commands.outline"
-MOST_BYTES = 64 << 20
-"""The most that is read of a check's answer."""
-MOST_SOURCE = 4 << 20
-"""The most bytes of a file in which the name of the language is looked for."""
-AT_ONCE = 2
-"""How many checks run at a time."""
-LINE_END = 2**31 - 1
-"""A column beyond every line, which stands for its end."""
+MOST_BYTES = 64 << 20  #: The most that is read of a check's answer.
+MOST_SOURCE = 4 << 20  #: The most bytes of a file in which the name of the language is looked for.
+AT_ONCE = 2  #: How many checks run at a time.
+LINE_END = 2**31 - 1  #: A column beyond every line, which stands for its end.
+#: The id of a normative sentence, which the id of its protocol may precede.
 _ID = re.compile(r"\b[A-Z][A-Z0-9]*(-[A-Z0-9]+)*$")
-"""The id of a normative sentence, which the id of its protocol may precede."""
+#: The parts of a name, such as an id with hyphens, before and after the place that is pointed at.
 _BEFORE, _AFTER = re.compile(r"[\w-]*$"), re.compile(r"^[\w-]*")
-"""The parts of a name, such as an id with hyphens, before and after the place that is pointed at."""
 
 
 @click.command()

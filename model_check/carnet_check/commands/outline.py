@@ -22,11 +22,10 @@ from carnet_check.errors import CarnetError
 from carnet_check.loading.families import files_about, load
 from carnet_spec.language.requirements import FILE, OPENING
 
-LANGUAGE = b"carnet_spec"
-"""What a file names that speaks the language."""
+LANGUAGE = b"carnet_spec"  #: What a file names that speaks the language.
 _BEGUN_BY = {"Draft", "Family"}
+#: What Markdown would take for markup.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
-"""What Markdown would take for markup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +40,12 @@ class Place:
 class Outline:
     """The complaints, entries and places of one specification, as far as it could be read."""
 
-    is_specification: bool
-    """Whether the file begins a protocol; nothing else was run, and nothing else is known."""
+    is_specification: bool  #: Whether the file begins a protocol; nothing else was run, and nothing else is known.
     findings: tuple[LintFinding, ...] = ()
-    files: tuple[str, ...] = ()
-    """The absolute paths of the files that are about it."""
+    files: tuple[str, ...] = ()  #: The absolute paths of the files that are about it.
+    #: What each name means, in Markdown; empty where the specification cannot be built.
     meanings: Mapping[str, str] = field(default_factory=dict)
-    """What each name means, in Markdown; empty where the specification cannot be built."""
-    requirements: Mapping[str, Place] = field(default_factory=dict)
-    """Where each normative sentence begins."""
+    requirements: Mapping[str, Place] = field(default_factory=dict)  #: Where each normative sentence begins.
 
 
 def outline_of(file: Path) -> Outline:

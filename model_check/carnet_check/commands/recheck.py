@@ -22,12 +22,10 @@ from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
 
 Answer = TypeVar("Answer")
-SHOWN = 10
-"""The most obligations without a proof that are named."""
-SHARES = 4
-"""The number of parts in which the certificates are checked, so that several cores can work."""
+SHOWN = 10  #: The most obligations without a proof that are named.
+SHARES = 4  #: The number of parts in which the certificates are checked, so that several cores can work.
+#: Seconds without an answer after which a process counts as stuck; those of a valid folder take a few at most.
 PATIENCE = 1800.0
-"""Seconds without an answer after which a process counts as stuck; those of a valid folder take a few at most."""
 UNCHECKED_AXIOMS = "whether they contradict each other was not checked: `carnet verify` checks it, and `carnet exhaust`"
 
 

@@ -19,8 +19,7 @@ from carnet_command.printable import printable
 from carnet_command.text import counted
 
 KEY = "PEM: private for --bundle, public for --check-bundle."
-MOST_BYTES = 1 << 26
-"""The most bytes of a key, a bundle or a table."""
+MOST_BYTES = 1 << 26  #: The most bytes of a key, a bundle or a table.
 FIGURES = ("name", "published", "reproduced", "relative_error")
 
 

@@ -18,6 +18,7 @@ from carnet_command.text import LABEL_WIDTH, counted, hanging, listed, wrapped
 from carnet_spec.language import Service
 from carnet_spec.trace import Trace
 
+#: For each verdict, its text in the legend.
 LEGEND: Mapping[Verdict, str] = {
     Verdict.PROVED: "any number",
     Verdict.EXHAUSTED: "every state of '{profile}'",
@@ -28,15 +29,10 @@ LEGEND: Mapping[Verdict, str] = {
     Verdict.VACUOUS: "vacuous",
     Verdict.ERROR: "error",
 }
-"""For each verdict, its text in the legend."""
-ALARM = "!"
-"""The suffix of a mark that is not as expected."""
-COLUMNS = 80
-"""The most columns of the first line."""
-SOME_SECONDS = 10
-"""The number of seconds from which on tenths are not shown."""
-TOGETHER = 4
-"""The number of claims from which on those with equal verdicts share a row."""
+ALARM = "!"  #: The suffix of a mark that is not as expected.
+COLUMNS = 80  #: The most columns of the first line.
+SOME_SECONDS = 10  #: The number of seconds from which on tenths are not shown.
+TOGETHER = 4  #: The number of claims from which on those with equal verdicts share a row.
 
 Cells = tuple[str, ...]
 

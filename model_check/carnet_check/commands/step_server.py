@@ -28,24 +28,20 @@ from carnet_check.wording import is_deduction, reason
 from carnet_command.errors import CarnetError
 
 LOOPBACK: Final = "127.0.0.1"
-MOST_BODY: Final = 1 << 14
-"""Bytes: the longest form that is read."""
+MOST_BODY: Final = 1 << 14  #: Bytes: the longest form that is read.
 MOST_FIELDS: Final = 8
-MOST_SECONDS: Final = 20.0
-"""How long a connection may take to send its request."""
-PAUSE: Final = 0.05
-"""Seconds between two looks whether to stop listening."""
-MOST_DRAWN: Final = 60
-"""The most steps that are drawn: the last ones."""
+MOST_SECONDS: Final = 20.0  #: How long a connection may take to send its request.
+PAUSE: Final = 0.05  #: Seconds between two looks whether to stop listening.
+MOST_DRAWN: Final = 60  #: The most steps that are drawn: the last ones.
 FORM: Final = "application/x-www-form-urlencoded"
+#: What can be saved, and what reads it.
 FILES: Final = {
     "walk.json": "for load and for tests",
     f"walk{RECORDED}": "for carnet conform",
     f"walk{ITF}": "ITF, for viewers of traces",
 }
-"""What can be saved, and what reads it."""
-NAMING_FILES: Final = ("load", "save")
-"""The commands that no page may give: a walk is saved by links."""
+NAMING_FILES: Final = ("load", "save")  #: The commands that no page may give: a walk is saved by links.
+#: What every answer says: nothing from elsewhere, in no frame, for no other site, not to be kept.
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'",
@@ -54,7 +50,6 @@ HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
-"""What every answer says: nothing from elsewhere, in no frame, for no other site, not to be kept."""
 
 
 @dataclass(frozen=True, slots=True)

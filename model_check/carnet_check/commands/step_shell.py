@@ -29,10 +29,9 @@ from carnet_command.text import counted, hanging, listed, wrapped
 from carnet_spec.language import Invariant, Profile, SpecificationError, Symbol
 from carnet_spec.trace import Header, Trace, TraceEvent, TraceStep
 
-MOST_BYTES = 16 << 20
-"""The largest trace that is read."""
+MOST_BYTES = 16 << 20  #: The largest trace that is read.
+#: The endings of files that hold a recorded trace, which ``carnet conform`` reads, and an ITF trace.
 RECORDED, ITF = ".jsonl", ".itf.json"
-"""The endings of files that hold a recorded trace, which ``carnet conform`` reads, and an ITF trace."""
 
 
 @dataclass
@@ -41,14 +40,11 @@ class StepShell:
 
     source: Source
     walk: Walkthrough
+    #: The sizes whose own instance this is; nothing, after a jump to an instance that a search chose.
     profile: Profile | None
-    """The sizes whose own instance this is; nothing, after a jump to an instance that a search chose."""
-    offered: list[EnabledStep] = field(default_factory=list)
-    """The steps by their numbers, from 1."""
-    watched: Invariant | None = None
-    """What a counterexample to induction that was jumped to is about."""
-    commands: Mapping[str, StepCommand] = field(default_factory=lambda: COMMANDS)
-    """The words that it knows."""
+    offered: list[EnabledStep] = field(default_factory=list)  #: The steps by their numbers, from 1.
+    watched: Invariant | None = None  #: What a counterexample to induction that was jumped to is about.
+    commands: Mapping[str, StepCommand] = field(default_factory=lambda: COMMANDS)  #: The words that it knows.
     over: bool = False
 
     def __post_init__(self) -> None:
@@ -369,6 +365,7 @@ class StepCommand:
 
 
 MANY = 32
+#: What can be typed; a number alone takes the step of that number, and an empty line lists what can be done.
 COMMANDS: Mapping[str, StepCommand] = {
     "list": StepCommand(StepShell.enabled),
     "take": StepCommand(StepShell.take, "N | ACTION [NAME=ELEMENT …]", 1, MANY),
@@ -387,10 +384,8 @@ COMMANDS: Mapping[str, StepCommand] = {
     "help": StepCommand(StepShell.help),
     "quit": StepCommand(StepShell.quit),
 }
-"""What can be typed; a number alone takes the step of that number, and an empty line lists what can be done."""
 HELP_WIDTH = 34
-MOST_RANDOM = 10_000
-"""The most steps that are taken at random at a time: until they are taken, nothing else is heard."""
+MOST_RANDOM = 10_000  #: The most steps that are taken at random at a time: until they are taken, nothing else is heard.
 
 
 def _number(word: str) -> int:

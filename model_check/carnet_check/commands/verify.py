@@ -42,8 +42,8 @@ from carnet_command.printable import printable
 from carnet_command.progress import progress
 from carnet_command.text import counted, hanging, wrapped
 
+#: The most unexpected violations that are described in full; for the others the command that shows them is printed.
 SHOWN_TRACES = 2
-"""The most unexpected violations that are described in full; for the others the command that shows them is printed."""
 
 
 class OutputFiles(NamedTuple):
@@ -409,10 +409,10 @@ def _keep(outcome: CampaignOutcome, closing: common.Closing, kept: OutputFiles) 
 # ``carnet verify`` without a protocol: verify the one of this folder, or each registered one.
 
 ABOUT_ONE = ("claims", "threats", "variants", "cti", "shard")
+#: Options with names in one protocol, and options with paths for one run.
 PLACES = ("out", "junit_file", "sarif_file", "markdown_file", "html")
-"""Options with names in one protocol, and options with paths for one run."""
+#: The key in a context's ``meta`` under which the objects of all protocols are collected, to be printed as one.
 COLLECTED = "carnet.verify.collected"
-"""The key in a context's ``meta`` under which the objects of all protocols are collected, to be printed as one."""
 
 
 def verify_unnamed(context: click.Context, named: str | None, every: bool, as_json: bool) -> int:

@@ -25,15 +25,12 @@ from carnet_command.interrupts import track_progress
 from carnet_command.text import counted
 from carnet_spec.protocols.registry import DEFAULT
 
+#: The command line of ``carnet`` in a subprocess, which imports nothing from the current folder.
 COMMAND: Final = (sys.executable, "-P", "-c", "from carnet_check.cli import main; main()")
-"""The command line of ``carnet`` in a subprocess, which imports nothing from the current folder."""
-PAUSE: Final = 0.3
-"""Seconds between two checks of the files."""
-PATIENCE: Final = 1.5
-"""Seconds that a run may take to end after it was signalled."""
+PAUSE: Final = 0.3  #: Seconds between two checks of the files.
+PATIENCE: Final = 1.5  #: Seconds that a run may take to end after it was signalled.
 MOST_FILES: Final = 2_000
-PARTS = ("*.py", "*.md", "*.toml")
-"""The files of a protocol: modules, normative text, argued mutants."""
+PARTS = ("*.py", "*.md", "*.toml")  #: The files of a protocol: modules, normative text, argued mutants.
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -30,10 +30,8 @@ class CheckRules:
     """
 
     demands: Mapping[str, tuple[Demand, ...]]
-    requirements: Mapping[str, frozenset[str]]
-    """By defence: the requirements that a check of it may name."""
-    roles: frozenset[str]
-    """The roles that follow the protocol."""
+    requirements: Mapping[str, frozenset[str]]  #: By defence: the requirements that a check of it may name.
+    roles: frozenset[str]  #: The roles that follow the protocol.
     once: bool
 
     @staticmethod

@@ -16,10 +16,9 @@ from carnet_spec.language import Instance, Row, Sort, Symbol, Term, terms
 Frame = list[str]
 Evaluate = Callable[[Frame], Any]
 Scope = Mapping[terms.Var, int]
-Known = frozenset[int]
-"""The places in the frame that are filled."""
+Known = frozenset[int]  #: The places in the frame that are filled.
+#: The elements of a variable that can make a formula true, given the other variables; None if all of them can.
 Restriction = Callable[[Frame], Collection[str] | None]
-"""The elements of a variable that can make a formula true, given the other variables; None if all of them can."""
 
 
 class Union(Collection[str]):
@@ -343,8 +342,7 @@ class PrefixTest:
 
     prefix: Prefix
     limit: Callable[[Frame], str]
-    row: Callable[[Frame], Row]
-    """The row; the element at the position ``at`` has no meaning."""
+    row: Callable[[Frame], Row]  #: The row; the element at the position ``at`` has no meaning.
     work: Work
     _known: dict[Row, int] = field(default_factory=dict)
     _losses: int = 0

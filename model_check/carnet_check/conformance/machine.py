@@ -33,8 +33,8 @@ class Move:
     """All changes of one step, without those of deductions."""
 
     changes: tuple[Change, ...]
+    #: Elements that were chosen for missing arguments; they count as named from now on.
     drawn: tuple[tuple[Candidates, str], ...] = ()
-    """Elements that were chosen for missing arguments; they count as named from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,9 @@ class _Action:
     scope: Mapping[terms.Var, int]
     guards: tuple[tuple[Guard, Evaluate], ...]
     effects: tuple[Effects, ...]
-    choices: Sequence[Choices]
-    """By n: the choices of parameters for which the first n guards hold."""
+    choices: Sequence[Choices]  #: By n: the choices of parameters for which the first n guards hold.
+    #: Pairs of places of values that are drawn fresh in one step, and so have to differ.
     drawn: tuple[tuple[int, int], ...]
-    """Pairs of places of values that are drawn fresh in one step, and so have to differ."""
 
     def distinct(self, frame: Frame) -> bool:
         """Whether the values that are drawn fresh in one step differ."""
@@ -355,12 +354,10 @@ class Trigger:
     """An occurrence of a symbol in a rule: a changed row of the symbol determines some parameters of the rule."""
 
     rule: Rule
-    places: tuple[tuple[int, int], ...]
-    """Pairs of a position in the row and the place in the frame that it fills."""
-    equal: tuple[tuple[int, int], ...]
-    """Pairs of positions in the row that hold the same parameter."""
+    places: tuple[tuple[int, int], ...]  #: Pairs of a position in the row and the place in the frame that it fills.
+    equal: tuple[tuple[int, int], ...]  #: Pairs of positions in the row that hold the same parameter.
+    #: Positions in the row, each with the member of an enumeration that it has to hold.
     members: tuple[tuple[int, str], ...]
-    """Positions in the row, each with the member of an enumeration that it has to hold."""
     known: int
 
     def fits(self, row: Sequence[str], frame: Frame) -> bool:
@@ -425,12 +422,9 @@ class Divergence:
 class _Branch:
     """A choice point: a step of the trace that has further possible moves."""
 
-    taken: int
-    """How many steps were taken before it."""
-    changes: int
-    """The length of the journal before it, counting entries that were dropped since."""
-    others: list[Move]
-    """The moves still to try; the last one is next."""
+    taken: int  #: How many steps were taken before it.
+    changes: int  #: The length of the journal before it, counting entries that were dropped since.
+    others: list[Move]  #: The moves still to try; the last one is next.
 
 
 class Follower:

@@ -284,8 +284,7 @@ def _with_elements(instance: Instance, named: Mapping[str, Mapping[str, None]]) 
 
 # -- How large an instance a trace may request: checked before the instance is built ---------------
 
-MOST_DRAWN: Final = 100_000
-"""The largest size of a sort whose values are only drawn fresh."""
+MOST_DRAWN: Final = 100_000  #: The largest size of a sort whose values are only drawn fresh.
 
 
 def check_extent(header: Header, fresh_sizes: Collection[str]) -> None:
@@ -352,10 +351,8 @@ class Logs:
 # --------------------------------------------------------------------------------------------------
 # Parsing a trace file: its lines as unambiguous JSON, its header, its events.
 
-MOST_CHARACTERS: Final = 1 << 20
-"""The longest line that is read; a step takes a few hundred characters."""
-MOST_IN_A_NAME: Final = 1_000
-"""The most characters of a name in a trace."""
+MOST_CHARACTERS: Final = 1 << 20  #: The longest line that is read; a step takes a few hundred characters.
+MOST_IN_A_NAME: Final = 1_000  #: The most characters of a name in a trace.
 
 
 def refuse_pipe(file: Path) -> None:

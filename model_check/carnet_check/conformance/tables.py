@@ -7,8 +7,7 @@ from carnet_check.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import InLine, Row
 
-Rows = dict[Row, int]
-"""Rows in the order in which they were inserted, each with its number in that order."""
+Rows = dict[Row, int]  #: Rows in the order in which they were inserted, each with its number in that order.
 Undo = Callable[[], None]
 
 
@@ -194,20 +193,16 @@ Table = Relation | Function
 # Every event of a trace brings an allowance of its own, and the trace one to begin with. Once they are spent, the
 # answer is "undecided".
 
+#: The initial allowance in steps: enough for the largest instance allowed, and some choices of missing arguments.
 TO_BEGIN_WITH: Final = 9_000_000
-"""The initial allowance in steps: enough for the largest instance allowed, and some choices of missing arguments."""
-PER_EVENT: Final = 2_400
-"""The allowance of an event in steps: several times what an event of a recorded run costs."""
-MOST_WAYS: Final = 4_000
-"""The most choices of missing arguments that are tried for one event."""
-MOST_KEPT: Final = 100_000
-"""The most stored changes: those to undo, and those of moves still to try."""
+PER_EVENT: Final = 2_400  #: The allowance of an event in steps: several times what an event of a recorded run costs.
+MOST_WAYS: Final = 4_000  #: The most choices of missing arguments that are tried for one event.
+MOST_KEPT: Final = 100_000  #: The most stored changes: those to undo, and those of moves still to try.
 
+#: Steps for an element tried, one chosen, a first row, a rule evaluated again, a change made, an event judged.
+#:
+#: A step is some tenths of a microsecond.
 CANDIDATE, CHOICE, ROW, RULE, CHANGE, MOVE = 3, 10, 10, 10, 20, 200
-"""Steps for an element tried, one chosen, a first row, a rule evaluated again, a change made, an event judged.
-
-A step is some tenths of a microsecond.
-"""
 
 
 class AmbiguousTraceError(CarnetError):

@@ -23,8 +23,7 @@ from carnet_check.obligations import GOAL
 from carnet_check.obligations.liveness import BEFORE
 from carnet_spec.language.analysis.fair_parts import OTHERWISE
 
-MOST_UNKNOWN = 1000
-"""The most case splits of a certificate whose number of branches may be unknown."""
+MOST_UNKNOWN = 1000  #: The most case splits of a certificate whose number of branches may be unknown.
 
 
 @dataclass(frozen=True, slots=True)

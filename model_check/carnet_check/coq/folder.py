@@ -19,10 +19,10 @@ from carnet_check.exports.systems import Layer, Liveness, System, system
 from carnet_command.files import failing_as
 from carnet_spec.language import SpecificationError
 
+#: For each layer, by its threat model, a certificate for each of its obligations, in Coq's order.
 Certificates = Mapping[str, Sequence[ConvertedCertificate]]
-"""For each layer, by its threat model, a certificate for each of its obligations, in Coq's order."""
+#: Liveness properties, each with a certificate for each of its conditions, in Coq's order.
 Lively = Sequence[tuple[Liveness, Sequence[ConvertedCertificate]]]
-"""Liveness properties, each with a certificate for each of its conditions, in Coq's order."""
 
 WIDTH = 120
 IMPORTS = "From Coq Require Import String List PArith.\nImport ListNotations."
@@ -345,12 +345,12 @@ def write_theorems(folder: Path, out: Path) -> Iterator[tuple[str, int]]:
     write_makefile(out, stated)
 
 
+#: The names of generated files: those written here, and those that Coq compiles from them.
 WRITTEN = re.compile(
     r"Makefile|\.lia\.cache|(spec|certificates|theorems)_\w+\.(v|vo|vok|vos|glob|assumptions(\.new)?)"
     r"|\.(spec|certificates|theorems)_\w+\.aux",
     re.ASCII,
 )
-"""The names of generated files: those written here, and those that Coq compiles from them."""
 
 
 def _clear(out: Path) -> None:

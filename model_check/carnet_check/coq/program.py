@@ -17,19 +17,16 @@ from carnet_check.exports.systems import system
 from carnet_command.files import failing_as, reason
 from carnet_spec.language import Instance, Protocol
 
+#: The environment variable with the program's path, if it is not where ``make -C model_check/coq program`` puts it.
 VARIABLE = "CARNET_CHECKER"
-"""The environment variable with the program's path, if it is not where ``make -C model_check/coq program`` puts it."""
 NAME = "carnet-checker"
-SECONDS = 600
-"""CPU seconds that the program may use; it needs one for a variant of GPU Travelling."""
-KIBIBYTES = 2 << 20
-"""Address space that the program may use."""
+SECONDS = 600  #: CPU seconds that the program may use; it needs one for a variant of GPU Travelling.
+KIBIBYTES = 2 << 20  #: Address space that the program may use.
+#: The prefix of a command that runs within these limits; a hostile certificate has no other bound in the program.
 LIMITED = ("/bin/sh", "-c", f'ulimit -t {SECONDS}; ulimit -v {KIBIBYTES} 2>/dev/null; exec "$0" "$@"')
-"""The prefix of a command that runs within these limits; a hostile certificate has no other bound in the program."""
-SHOWN = 16
-"""The digits of a program's digest that are shown."""
+SHOWN = 16  #: The digits of a program's digest that are shown.
+#: The exit codes of the program if it refuses a certificate, and if it cannot read its input.
 REFUSED, MALFORMED = 1, 2
-"""The exit codes of the program if it refuses a certificate, and if it cannot read its input."""
 
 
 def program(variable: str = VARIABLE, name: str = NAME) -> Path | None:
@@ -80,8 +77,8 @@ def run_program(executable: Path, *words: str | Path) -> tuple[bool, Iterable[st
 # them.
 
 
+#: The environment variable with the program's path, if it is not where make puts it.
 EXHAUST_VARIABLE = "CARNET_COQ_EXHAUST"
-"""The environment variable with the program's path, if it is not where make puts it."""
 SYSTEM, INSTANCE, STATES = "system", "instance", "states.xz"
 
 

@@ -25,8 +25,7 @@ from carnet_command.files import UNFINISHED, read_plain, reason, replacing_durab
 
 FORMAT: Final = 3
 NAME: Final = "checkpoint.json"
-LARGEST: Final = 1 << 30
-"""The most bytes of a head that is read."""
+LARGEST: Final = 1 << 30  #: The most bytes of a head that is read.
 _SEGMENT = re.compile(r"[a-z]+\.[0-9]+")
 
 

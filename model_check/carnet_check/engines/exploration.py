@@ -30,8 +30,7 @@ class Caps:
     seconds: float | None = None
 
 
-NO_CAPS = Caps()
-"""The caps of a search without limits."""
+NO_CAPS = Caps()  #: The caps of a search without limits.
 
 
 class SearchOptions(TypedDict, total=False):
@@ -70,12 +69,12 @@ class Search:
     directed: bool = False  # honest parties only, towards goals that need more rounds than the profile has
     stop_at_first: bool = False
     liveness: tuple[str, ...] = ()  # liveness properties to decide, instead of claims
+    #: Liveness properties of which the search only checks whether their triggers are reached.
     triggers: tuple[str, ...] = ()
-    """Liveness properties of which the search only checks whether their triggers are reached."""
+    #: Whether the search is for expected violations that the profile did not show; it ends when all are found.
     sought: bool = False
-    """Whether the search is for expected violations that the profile did not show; it ends when all are found."""
+    #: Whether it is a single run that a solver chose, which shows nothing about goals and actions not on it.
     alone: bool = False
-    """Whether it is a single run that a solver chose, which shows nothing about goals and actions not on it."""
     caps: Caps = Caps()
     reduction: bool = True
     digest: str = ""  # of the expected specification; empty: any
@@ -339,8 +338,7 @@ class Coverage:
 
 DEFAULT_DEPTH = 100
 DEFAULT_SEED = 0
-MOST_SEED = (1 << 64) - 1
-"""The largest seed, of 64 bits."""
+MOST_SEED = (1 << 64) - 1  #: The largest seed, of 64 bits.
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,11 +427,10 @@ class WalkCoverage:
 # --------------------------------------------------------------------------------------------------
 # The premises of a claim, each as a goal: it must be reachable, or else the claim is vacuous.
 
+#: The prefix of the name of a premise's goal; the premise's number and the claim's name follow.
+#:
+#: No goal of a specification has this prefix: the lint ``spelling`` refuses it.
 PREMISE = "$premise "
-"""The prefix of the name of a premise's goal; the premise's number and the claim's name follow.
-
-No goal of a specification has this prefix: the lint ``spelling`` refuses it.
-"""
 
 
 def premises_of(invariant: Invariant) -> tuple[Goal, ...]:

@@ -338,8 +338,7 @@ class Strengthening:
 class Strengthens(Engine):
     """Finds guesses with which the proofs of claims succeed."""
 
-    work: ClassVar[int]
-    """What the searches about one design may do together, in a unit of the engine's own."""
+    work: ClassVar[int]  #: What the searches about one design may do together, in a unit of the engine's own.
 
     @abstractmethod
     def strengthened(
@@ -640,8 +639,8 @@ class Cti:
 # --------------------------------------------------------------------------------------------------
 # The answers of proving engines: to single obligations, about single steps, and about liveness.
 
+#: The outcome for an action that changes no symbol of an invariant: one argument proves all these obligations.
 FRAME = "frame"
-"""The outcome for an action that changes no symbol of an invariant: one argument proves all these obligations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -721,8 +720,7 @@ class Tool:
     get: str
     distributions: tuple[str, ...] = ()  # Python distributions, all of which have to be installed
     programs: tuple[str, ...] = ()  # programs, one of which has to be on the path
-    elsewhere: Callable[[], str] = str
-    """Returns the path of a program outside the search path, or an empty text."""
+    elsewhere: Callable[[], str] = str  #: Returns the path of a program outside the search path, or an empty text.
     required: bool = False
 
 

@@ -12,6 +12,7 @@ from carnet_check.engines.exploration import Walks
 from carnet_check.engines.interface import Engine, Explores, OnCluster, Samples
 from carnet_check.errors import UsageError
 
+#: For each word of ``--engine``, the ``module:attribute`` of the engine.
 ENGINES: dict[str, str] = {
     "induction": "carnet_check.engines.induction.engine:INDUCTION",
     "explicit": "carnet_check.engines.explicit.engine:EXPLICIT",
@@ -23,7 +24,6 @@ ENGINES: dict[str, str] = {
     "lemma-count": "carnet_check.engines.lemmas.engine:COUNTING",
     "lemma-calc": "carnet_check.engines.lemmas.engine:CALCULATION",
 }
-"""For each word of ``--engine``, the ``module:attribute`` of the engine."""
 
 Able = TypeVar("Able", bound=Engine)
 Visiting = TypeVar("Visiting", bound=Explores)

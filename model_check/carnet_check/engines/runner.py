@@ -68,8 +68,8 @@ class ShardReport:
     work: str  # what is counted: obligations or explorations
     done: int
     of: int  # how many there are in all shards together, as far as this one knows
+    #: Why an obligation or search has no answer, by its name; the run that joins the shards tries it again.
     open: Mapping[str, str] = field(default_factory=dict)
-    """Why an obligation or search has no answer, by its name; the run that joins the shards tries it again."""
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -95,8 +95,7 @@ class Runner:
         return AnswerCache(self.folder, (*who, cache.source_digest())) if self.folder is not None else None
 
 
-ONE_PROCESS = Runner()
-"""One process of this machine, without a cache, for all of the work."""
+ONE_PROCESS = Runner()  #: One process of this machine, without a cache, for all of the work.
 
 
 # --------------------------------------------------------------------------------------------------
@@ -106,12 +105,10 @@ ONE_PROCESS = Runner()
 # lost, alone or with its machine, only its unanswered part is lost. The cluster must have the same solver and the same
 # code as this machine; otherwise it is not used. Everyone who can connect to a Ray cluster can run any program on it.
 
-LOCAL: Final = "local"
-"""The address of a cluster that is started on this machine and ends with this process."""
-CONNECTING: Final = 5.0
-"""Seconds that a cluster may take to accept a connection."""
+LOCAL: Final = "local"  #: The address of a cluster that is started on this machine and ends with this process.
+CONNECTING: Final = 5.0  #: Seconds that a cluster may take to accept a connection.
+#: Settings: Ray sends no usage reports, and does not change the environment of its workers.
 _QUIET: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-"""Settings: Ray sends no usage reports, and does not change the environment of its workers."""
 
 
 def connected_ray(address: str) -> Any:

@@ -11,8 +11,7 @@ from urllib.parse import quote
 
 from carnet_check.exports.systems import Action, Layer, Liveness, Name, Named, Node, Part, System
 
-GENERAL = "*"
-"""What the program calls the layer of what holds under every threat model."""
+GENERAL = "*"  #: What the program calls the layer of what holds under every threat model.
 
 
 def numbers(system: System) -> Mapping[Name, int]:
@@ -88,6 +87,7 @@ def _values(named: Iterable[Named]) -> tuple[Part, ...]:
 # -- Coq --------------------------------------------------------------------------------------------------------------
 
 
+#: Names of Coq that the files use, as far as a name of a specification could take their place.
 RESERVED = frozenset(
     {
         *("Build_action", "Build_declaration", "Build_protocol", "Build_update", "Build_fairness", "Build_liveness"),
@@ -101,7 +101,6 @@ RESERVED = frozenset(
         *("in_the_end", "liveness", "eq_refl", "vm_cast_no_check"),
     }
 )
-"""Names of Coq that the files use, as far as a name of a specification could take their place."""
 
 
 class Identifiers:
@@ -145,8 +144,7 @@ def _plain(text: str) -> str:
     return re.sub(r"\W", "_", "".join(bare), flags=re.ASCII)
 
 
-SHORT = {"symbol": "sym"}
-"""What begins the identifier of a name, where it is not its kind."""
+SHORT = {"symbol": "sym"}  #: What begins the identifier of a name, where it is not its kind.
 
 
 class CoqText:

@@ -12,15 +12,14 @@ from carnet_check.exports.coq_data import listed, numbers, word
 from carnet_check.exports.systems import Name, Named, System
 from carnet_spec.language import Instance, Protocol, Row, Sort, SpecificationError, Symbol
 
-WORD = 60
-"""How many bits a word of a state has."""
+WORD = 60  #: How many bits a word of a state has.
+#: What a function that has no value has for one; of a protocol without sorts of its own, a thing of no sort.
 NOBODY = "1"
-"""What a function that has no value has for one; of a protocol without sorts of its own, a thing of no sort."""
 Bit = int
+#: A symbol, a row, and the value that a function has there; nothing, for a relation.
 Fact = tuple[str, Row, str | None]
-"""A symbol, a row, and the value that a function has there; nothing, for a relation."""
+#: What is known of a fact: "Never", "Always", "Open", or ("Exactly", bit) or ("AtMost", bit).
 Status = str | tuple[str, Bit]
-"""What is known of a fact: "Never", "Always", "Open", or ("Exactly", bit) or ("AtMost", bit)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from carnet_spec.language import Protocol, Symbol
 from carnet_spec.trace import Trace, TraceStep
 
 ACTION = "mbt::actionTaken"
-CHOICES = "mbt::nondetPicks"
-"""Viewers hide ``#meta``, so the action and its arguments are variables."""
+CHOICES = "mbt::nondetPicks"  #: Viewers hide ``#meta``, so the action and its arguments are variables.
 
 
 def itf(protocol: Protocol, states: Sequence[State], trace: Trace) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from carnet_check.exports.tptp import tptp
 from carnet_check.obligations import GOAL
 
 COLUMNS = ("variant", "threat", "obligation", "digest", "hypotheses")
+#: The hypotheses that a proof uses, by variant and by id of the obligation.
 Cores = Mapping[tuple[str, str], Collection[str]]
-"""The hypotheses that a proof uses, by variant and by id of the obligation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,8 @@ class _HypothesisText:
     functions: Mapping[str, None]
 
 
-Provable = Obligation | LivenessObligation
-"""What has a text, and may have a certificate."""
-Known = tuple[str, tuple[Sort | Symbol, ...]]
-"""A formula as text, and what is needed to say it."""
+Provable = Obligation | LivenessObligation  #: What has a text, and may have a certificate.
+Known = tuple[str, tuple[Sort | Symbol, ...]]  #: A formula as text, and what is needed to say it.
 
 
 class Writer:

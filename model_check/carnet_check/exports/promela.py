@@ -20,10 +20,8 @@ from carnet_spec.language import Action, Instance, Protocol
 
 WRITTEN = "Written by carnet export."
 SPENT = "spent"
-VECTOR = 1024
-"""How many bytes a state of Spin may have, unless it is compiled for more."""
-OVERHEAD = 64
-"""Bytes of a state, beside the variables, at most."""
+VECTOR = 1024  #: How many bytes a state of Spin may have, unless it is compiled for more.
+OVERHEAD = 64  #: Bytes of a state, beside the variables, at most.
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,8 +313,8 @@ VERIFIER = """
 uchar uint ushort ulong sv_save sv_restor trpt boq vsize nstates truncs mreached depth main State Trans P0 SAFETY
 NOREDUCE VECTORSZ BFS BITSTATE COLLAPSE MA HC protocol spent end
 """
+#: Words of Promela; of C, where a variable is the field of a structure; of the verifier that Spin makes.
 RESERVED = frozenset((PROMELA + C + VERIFIER).split())
-"""Words of Promela; of C, where a variable is the field of a structure; of the verifier that Spin makes."""
 WIDTH = 110
 
 

@@ -17,8 +17,7 @@ from typing import NamedTuple
 from carnet_check.reserved_symbols import ReservedSymbol
 from carnet_spec.language import Sort, SpecificationError, Symbol, terms
 
-LOGIC = "ALL"
-"""Quantified formulas over uninterpreted functions and enumerations have no shorter official name."""
+LOGIC = "ALL"  #: Quantified formulas over uninterpreted functions and enumerations have no shorter official name.
 
 _SIMPLE = re.compile(r"[A-Za-z0-9~!@$%^&*_+=<>.?/-]+\Z")
 

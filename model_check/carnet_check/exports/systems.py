@@ -21,10 +21,9 @@ from typing import Any, NamedTuple
 
 from carnet_spec.language import SpecificationError
 
-FORMAT = "carnet-protocol/1"
-"""The encoding that this module reads."""
+FORMAT = "carnet-protocol/1"  #: The encoding that this module reads.
+#: How the encoding defines the sort that formulas have; it is none of the sorts of a protocol.
 BOOL = {"name": "Bool", "members": None, "fresh": False}
-"""How the encoding defines the sort that formulas have; it is none of the sorts of a protocol."""
 Json = Mapping[str, Any]
 
 
@@ -42,8 +41,8 @@ class Node(NamedTuple):
     parts: tuple[Part, ...]
 
 
+#: A tuple is a list, and nothing is the option that has none.
 Part = Node | Name | int | bool | None | tuple["Part", ...]
-"""A tuple is a list, and nothing is the option that has none."""
 
 
 class Named(NamedTuple):
@@ -154,8 +153,8 @@ class _Scope:
 
     place: str
     variables: tuple[tuple[str, str], ...] = ()
+    #: What stands for variables, as (name, sort), that are not bound: those of a property's parameters.
     constants: Mapping[tuple[str, str], Name] = field(default_factory=dict)
-    """What stands for variables, as (name, sort), that are not bound: those of a property's parameters."""
 
     def within(self, bound: tuple[str, str]) -> _Scope:
         return replace(self, variables=(bound, *self.variables))

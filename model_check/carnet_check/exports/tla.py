@@ -362,8 +362,7 @@ class _Module:
 # Layout of TLA+: comments, lists and definitions, one part to a line, each part with its name beside it.
 
 WIDTH = 110
-GLUE = "\0"
-"""Stands for a space that no line is broken at."""
+GLUE = "\0"  #: Stands for a space that no line is broken at.
 
 
 def comment(*paragraphs: str) -> Iterator[str]:
@@ -434,11 +433,9 @@ SF_ ACTION HAVE OBVIOUS PICK PROOF PROPOSITION PROVE QED STATE TAKE TEMPORAL USE
 DF HIDE LEMMA NEW OMITTED ONLY SUFFICES Nat TypeOK First Init Next Spec Now Become Deduced Saturated FirstUnused vars
 spent r s t free pool used i j
 """
-RESERVED = frozenset(WORDS.split())
-"""Words of TLA+, of the module that is extended, and of what every export defines."""
+RESERVED = frozenset(WORDS.split())  #: Words of TLA+, of the module that is extended, and of what every export defines.
 
-Scope = Mapping[str, str]
-"""The identifier of each variable that is bound or a parameter."""
+Scope = Mapping[str, str]  #: The identifier of each variable that is bound or a parameter.
 
 
 class Terms:

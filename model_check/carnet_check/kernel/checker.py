@@ -23,18 +23,15 @@ from typing import NamedTuple, TypeVar
 
 _Any = TypeVar("_Any")
 Name = str | int
-Node = tuple[str, Name, tuple["Node", ...]]
-"""A term or a formula: its kind, a name or a number, and its parts."""
-Env = tuple[Node, ...]
-"""Closed terms for bound variables, the innermost first."""
+Node = tuple[str, Name, tuple["Node", ...]]  #: A term or a formula: its kind, a name or a number, and its parts.
+Env = tuple[Node, ...]  #: Closed terms for bound variables, the innermost first.
+#: A formula with its environment, and whether it holds. Atoms are closed, and their environment is empty.
 Fact = tuple[bool, Env, Node]
-"""A formula with its environment, and whether it holds. Atoms are closed, and their environment is empty."""
+#: The sort of each eigenvariable, and the facts of the branch, the newest first.
 State = tuple[tuple[Name, ...], tuple[Fact, ...]]
-"""The sort of each eigenvariable, and the facts of the branch, the newest first."""
+#: A rule and its arguments: a hypothesis or facts, terms, and equations (each a place, and whether backwards).
 Step = tuple[str, tuple[int, ...], tuple[Node, ...], tuple[tuple[int, bool], ...]]
-"""A rule and its arguments: a hypothesis or facts, terms, and equations (each a place, and whether backwards)."""
-LARGEST = 20_000
-"""The most symbols in an atom after rewriting: each rewriting can double a term."""
+LARGEST = 20_000  #: The most symbols in an atom after rewriting: each rewriting can double a term.
 
 
 class Refused(Exception):

@@ -12,27 +12,23 @@ from typing import NamedTuple
 
 from carnet_check.kernel.checker import Name, Node, Obligation, Refused, Step
 
-DEEPEST = 200
-"""The deepest nesting of parentheses in an obligation, and of functions in a certificate."""
-LONGEST = 1_000_000
-"""The most characters in an obligation or a certificate."""
-KEPT = 4096
-"""The most characters of a line whose parsed form is cached."""
+DEEPEST = 200  #: The deepest nesting of parentheses in an obligation, and of functions in a certificate.
+LONGEST = 1_000_000  #: The most characters in an obligation or a certificate.
+KEPT = 4096  #: The most characters of a line whose parsed form is cached.
+#: Words that are predefined in SMT-LIB.
 RESERVED = frozenset(
     (
         *("!", "_", "as", "let", "forall", "exists", "match", "par", "true", "false", "not", "and", "or", "xor", "=>"),
         *("=", "distinct", "ite", "Bool", "Int", "Real", "BINARY", "DECIMAL", "HEXADECIMAL", "NUMERAL", "STRING"),
     )
 )
-"""Words that are predefined in SMT-LIB."""
 
 _FIRST = ("(set-option :produce-unsat-cores true)", "(set-logic ALL)")
 _LAST = ("(check-sat)", "(get-unsat-core)", "")
 _TOKEN = r"\|[^|\\\n]*+\||[()]|[A-Za-z0-9~!@$%^&*_+=<>.?/:-]++"
 _LINE = re.compile(rf"(?:{_TOKEN}| )*+")
 _TOKENS = re.compile(_TOKEN)
-_CALLED = {"=>": "implies", "ite": "choose"}
-"""The operators whose name in a formula differs from that in SMT-LIB."""
+_CALLED = {"=>": "implies", "ite": "choose"}  #: The operators whose name in a formula differs from that in SMT-LIB.
 
 Expression = str | list["Expression"]
 
@@ -81,14 +77,13 @@ def _parsed(line: str) -> list[Expression]:
     return top[0]
 
 
+#: Obligations share most of their lines. Only short lines are kept, so a hostile file cannot fill the memory.
 _known = functools.lru_cache(maxsize=1024)(_parsed)
-"""Obligations share most of their lines. Only short lines are kept, so a hostile file cannot fill the memory."""
 
+#: The sort of each constant and bound variable, and its level: the number of binders around its own.
+#:
+#: The constants, outside of all binders, have the levels -1, -2 and so on.
 Variables = Mapping[str, tuple[int, str]]
-"""The sort of each constant and bound variable, and its level: the number of binders around its own.
-
-The constants, outside of all binders, have the levels -1, -2 and so on.
-"""
 
 
 @dataclass
@@ -242,8 +237,8 @@ def _shown(words: object) -> str:
 
 # -- certificates ---------------------------------------------------------------------------------
 
+#: The sorts of the arguments of each function, and of its result.
 Functions = Mapping[Name, tuple[tuple[Name, ...], Name]]
-"""The sorts of the arguments of each function, and of its result."""
 
 
 def read_refutation(text: str, names: Sequence[str], functions: Functions) -> list[Step]:

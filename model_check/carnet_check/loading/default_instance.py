@@ -19,10 +19,8 @@ from carnet_check.loading.extent import refuse_choices, refuse_sizes
 from carnet_spec.language import Axiom, Instance, Kind, Protocol, Row, Scale, Sort, Symbol, terms
 
 BESIDE_CONSTANTS = 2
-EACH = "each"
-"""The name in a scale for every sort: the number of elements besides the sort's constants."""
-MOST_DECISIONS = 200_000
-"""The most queries to the solver for all drawn instances together."""
+EACH = "each"  #: The name in a scale for every sort: the number of elements besides the sort's constants.
+MOST_DECISIONS = 200_000  #: The most queries to the solver for all drawn instances together.
 
 
 def default_instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
@@ -137,8 +135,7 @@ class Choice:
     value: str | None = None
 
 
-Decided = Mapping[Choice, bool]
-"""Every choice with its truth value."""
+Decided = Mapping[Choice, bool]  #: Every choice with its truth value.
 
 
 class Assignment:

@@ -18,18 +18,13 @@ from carnet_spec.language import InLine, Instance, Protocol, Row, Sort, Symbol, 
 from carnet_spec.language.instance import in_words
 from carnet_spec.language.terms import Exists, Forall, children
 
-MOST_OF_ONE: Final = 1_000
-"""The largest single size of an instance."""
+MOST_OF_ONE: Final = 1_000  #: The largest single size of an instance.
+#: The largest product of all sizes, with the largest size squared: some tables have a row for every pair.
 MOST_PAIRS: Final = 1_000_000
-"""The largest product of all sizes, with the largest size squared: some tables have a row for every pair."""
-MOST_CHOICES: Final = 50_000
-"""The most unknowns, and the most size of the axioms, when a solver makes up an instance."""
-MOST_PLACES: Final = 1_000_000
-"""The most places for facts in a state."""
-BYTES_TO_A_PLACE: Final = 1_024
-"""The most memory that the explorer needs for the tables of one place."""
-SHARE: Final = 4 / 5
-"""The share of the free memory that may be used."""
+MOST_CHOICES: Final = 50_000  #: The most unknowns, and the most size of the axioms, when a solver makes up an instance.
+MOST_PLACES: Final = 1_000_000  #: The most places for facts in a state.
+BYTES_TO_A_PLACE: Final = 1_024  #: The most memory that the explorer needs for the tables of one place.
+SHARE: Final = 4 / 5  #: The share of the free memory that may be used.
 
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
@@ -135,10 +130,9 @@ def shown_memory(amount: int) -> str:
 # One value is computed and announced before a search begins. The worker computes it again from the instances that it
 # explores, and the search fails if the two differ. So the announcement and the report agree.
 
-MOST_ROWS: Final = 12
-"""The most rows of one symbol that are listed; for more, only their number is given."""
+MOST_ROWS: Final = 12  #: The most rows of one symbol that are listed; for more, only their number is given.
+#: The most different sizes that are described one by one; for more, the numbers of each sort are listed.
 MOST_SIZES: Final = 2
-"""The most different sizes that are described one by one; for more, the numbers of each sort are listed."""
 
 
 @dataclass(frozen=True, slots=True)

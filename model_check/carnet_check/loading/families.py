@@ -45,11 +45,9 @@ _MEANINGLESS = "no verdict would be sound"
 class Source:
     """A family, with the reference to it that is sent to worker processes."""
 
-    reference: str
-    """The reference by which a worker process loads the family, independent of its current folder."""
+    reference: str  #: The reference by which a worker process loads the family, independent of its current folder.
     family: language.Family
-    shown: str
-    """The reference that the user wrote."""
+    shown: str  #: The reference that the user wrote.
     _instances: dict[tuple[str, str, tuple[tuple[str, int], ...]], language.Instance] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
@@ -379,8 +377,7 @@ def _wrapped(function: Callable[..., Any], made: language.Draft) -> language.Fam
 # --------------------------------------------------------------------------------------------------
 # The parts of a reference to a protocol: a path or a module, and a name in it; and the default reference.
 
-OWN = "protocol.py"
-"""The name of the file that `carnet init` writes."""
+OWN = "protocol.py"  #: The name of the file that `carnet init` writes.
 
 
 def protocol_here() -> str | None:
@@ -406,8 +403,8 @@ def files_of(reference: str) -> list[Path]:
 
 # -- Threat models by name, and whether an instance satisfies the axioms of one --------------------
 
+#: The threat model of a protocol that declares none.
 NO_THREAT = language.Threat(UNRESTRICTED, "nothing is assumed about anyone", ())
-"""The threat model of a protocol that declares none."""
 
 
 def threat_of(protocol: language.Protocol, id: str) -> language.Threat:
@@ -507,6 +504,7 @@ def _returns_a_draft(value: object, module: ModuleType) -> bool:
 # --------------------------------------------------------------------------------------------------
 # The source location of a lint's complaint, and of a name.
 
+#: The kinds of parts in complaints, each with the name of the part in a draft.
 KINDS = {
     "action": ("action",),
     "rule": ("action",),
@@ -520,7 +518,6 @@ KINDS = {
     "initial value of": ("initial value of",),
     "accepted leak": ("accepted leak",),
 }
-"""The kinds of parts in complaints, each with the name of the part in a draft."""
 _NAMED = re.compile(rf"(?P<kind>{'|'.join(KINDS)}|symbol|sort) (?P<name>.+)")
 _QUOTED = re.compile(r"'([^']+)'")
 _BRACED = re.compile(r"\{[^}]*\}")

@@ -31,8 +31,7 @@ _LACKING = re.compile(
     r"((?P<of>\w+)\.)?(?P<name>\w+)\(\) missing \d+ required (positional|keyword-only) arguments?: (?P<lacking>.+)"
 )
 _STRANGE = re.compile(r"((?P<of>\w+)\.)?(?P<name>\w+)\(\) got an unexpected keyword argument '(?P<strange>\w+)'")
-MOST_SECONDS = 120
-"""The seconds that a specification may take to be imported, and to be built."""
+MOST_SECONDS = 120  #: The seconds that a specification may take to be imported, and to be built.
 
 
 def module_at(file: Path, shown: str) -> ModuleType:
@@ -270,8 +269,7 @@ def _of_the_language(found: re.Match[str]) -> Callable[..., object] | None:
 
 # -- A time limit for foreign code, such as a specification whose import never ends ----------------
 
-AGAIN = 1.0
-"""Seconds after which the exception is raised again in code that caught it."""
+AGAIN = 1.0  #: Seconds after which the exception is raised again in code that caught it.
 
 
 class _OverError(BaseException):

@@ -21,8 +21,8 @@ from carnet_check.loading.meanings import Meanings, Tables, TooManyTables, first
 from carnet_spec.language import Instance, Profile, Protocol, Symbol
 from carnet_spec.language.analysis.initialisation import claims_that_read_early
 
+#: The most interpretations that are explored; if there are more, :data:`DRAWN` of them are drawn at random.
 MOST_MEANINGS = 2_000
-"""The most interpretations that are explored; if there are more, :data:`DRAWN` of them are drawn at random."""
 DRAWN = 32
 MOST_FIRST_VALUES = 64
 
@@ -75,8 +75,8 @@ def _read_early(protocol: Protocol) -> dict[str, list[str]]:
     return {claim: list(names) for claim, names in found.items()}
 
 
+#: The symbols that claims may read before they are written, by the digest of a protocol; searches share this cache.
 _known: dict[str, dict[str, tuple[Symbol, ...]]] = {}
-"""The symbols that claims may read before they are written, by the digest of a protocol; searches share this cache."""
 
 
 def _scope_of_family(instance: Instance, protocol: Protocol, early: Mapping[str, tuple[Symbol, ...]]) -> Scope:
@@ -110,8 +110,8 @@ def _grouped(early: Mapping[str, tuple[Symbol, ...]]) -> dict[tuple[Symbol, ...]
 # -- instances that the checker makes -------------------------------------------------------------
 
 
+#: A cache of the latest scopes: a scope is needed once for the announcement and once for the exploration.
 _made_before: dict[tuple[object, ...], Scope] = {}
-"""A cache of the latest scopes: a scope is needed once for the announcement and once for the exploration."""
 MOST_MADE = 16
 
 

@@ -36,8 +36,8 @@ from carnet_spec.trace import Trace
 
 FORMAT: Final = "carnet-mutants/3"
 RECORD_FILE: Final = "mutants.ndjson"
+#: The file beside the record with results about earlier specifications, whose witnesses may still be valid.
 EARLIER_FILE: Final = "earlier.ndjson"
-"""The file beside the record with results about earlier specifications, whose witnesses may still be valid."""
 
 
 class Record:
@@ -144,10 +144,8 @@ def _write(file: Path, text: str, mode: str) -> None:
         stream.write(text)
 
 
-PATIENCE = 900.0
-"""Seconds after which a worker counts as stuck: the hardest mutant takes a minute."""
-MEMORY = 6 << 30
-"""Bytes of address space of a worker, which explores and runs a solver."""
+PATIENCE = 900.0  #: Seconds after which a worker counts as stuck: the hardest mutant takes a minute.
+MEMORY = 6 << 30  #: Bytes of address space of a worker, which explores and runs a solver.
 
 NOTHING = OriginalFacts()
 Say = Callable[[str], None]
@@ -162,8 +160,7 @@ class Request:
     threats: tuple[str, ...] = ()
     hunting: bool = False
     pairs: bool = False
-    only: tuple[str, ...] = ()
-    """The prefixes of the names of mutants to judge; empty: all mutants."""
+    only: tuple[str, ...] = ()  #: The prefixes of the names of mutants to judge; empty: all mutants.
 
 
 @dataclass(frozen=True, slots=True)
@@ -539,8 +536,7 @@ def _placed(mutant: Mutant) -> tuple[tuple[str, str, str], ...]:
 # specification changes, the argument has to be made again.
 
 NAME = "argued-mutants.toml"
-MOST = 0.05
-"""The largest share of a family's mutants that may have arguments."""
+MOST = 0.05  #: The largest share of a family's mutants that may have arguments.
 FIELDS = {"mutant", "variant", "digest", "argument"}
 
 

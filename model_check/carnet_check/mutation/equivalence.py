@@ -32,8 +32,8 @@ class StepEquivalence:
 
     outcome: str
     core: tuple[str, ...] = ()
+    #: The ways in which the second action may differ: those that are not proved impossible.
     differs: tuple[Difference, ...] = ()
-    """The ways in which the second action may differ: those that are not proved impossible."""
 
     @property
     def proved(self) -> bool:
@@ -54,8 +54,8 @@ def under_every_threat(found: Iterable[StepEquivalence]) -> StepEquivalence:
     return StepEquivalence(next((one.outcome for one in each if not one.proved), PROVED), core, differs)
 
 
+#: The difference if the entailment fails; the hypotheses by name; and the conclusion.
 Question = tuple[Difference, dict[str, Term], Term]
-"""The difference if the entailment fails; the hypotheses by name; and the conclusion."""
 
 
 @dataclass

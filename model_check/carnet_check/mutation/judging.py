@@ -27,8 +27,8 @@ from carnet_command.text import counted
 from carnet_spec.language import GuardKind, Protocol, SpecificationError, Threat
 
 REFUTED = "refuted"
+#: Units of the solver's counter for each obligation; an undecided one is tried again with its own budget.
 FIRST_BUDGET = 5_000_000
-"""Units of the solver's counter for each obligation; an undecided one is tried again with its own budget."""
 
 
 class MutantStatus(StrEnum):
@@ -72,8 +72,7 @@ class OriginalFacts:
 
     scenarios: tuple[Scenario, ...] = ()
     weaknesses: tuple[Weakness, ...] = ()
-    missing: tuple[str, ...] = ()
-    """The places that were not explored, because a worker was lost."""
+    missing: tuple[str, ...] = ()  #: The places that were not explored, because a worker was lost.
 
 
 @dataclass
@@ -82,10 +81,8 @@ class Judge:
 
     source: Source
     variant: str
-    threats: tuple[str, ...] = ()
-    """The threat models to judge under; empty: all those of the variant's claims."""
-    hunting: bool = False
-    """Whether to look for an attack if a proof fails."""
+    threats: tuple[str, ...] = ()  #: The threat models to judge under; empty: all those of the variant's claims.
+    hunting: bool = False  #: Whether to look for an attack if a proof fails.
 
     def __post_init__(self) -> None:
         self.protocol: Protocol = self.source.protocol(self.variant)

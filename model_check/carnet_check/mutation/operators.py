@@ -85,8 +85,8 @@ def refusal(protocol: Protocol) -> str:
     return next(found, "")
 
 
+#: A description with the place, the operator, the changed parts, and the resulting action.
 _Change = tuple[str, Operator, tuple[str, ...], Action]
-"""A description with the place, the operator, the changed parts, and the resulting action."""
 
 
 def mutants(protocol: Protocol, beside: Collection[Action] = (), known: Collection[str] = ()) -> tuple[Mutant, ...]:
@@ -231,8 +231,7 @@ def _dropped(variant: str, axiom: str, threat: str) -> Mutant:
 
 # -- Rewriting a formula in one place at a time ----------------------------------------------------
 
-Rewriting = tuple[str, terms.Term]
-"""A few words about the change, and the resulting term."""
+Rewriting = tuple[str, terms.Term]  #: A few words about the change, and the resulting term.
 
 
 def rewritten(term: terms.Term, change: Callable[[terms.Term], Iterable[Rewriting]]) -> Iterator[Rewriting]:

@@ -22,10 +22,9 @@ from carnet_spec.language import Action, Claim, Goal, Instance, Profile, Protoco
 from carnet_spec.language.analysis.initialisation import early_reads
 from carnet_spec.trace import Trace, TraceStep
 
-MOST_FIRST_VALUES = 36
-"""The most choices of first values that are tried in one place."""
+MOST_FIRST_VALUES = 36  #: The most choices of first values that are tried in one place.
+#: The first values of variables and functions, in the form that instances have.
 Values = Mapping[str, Mapping[tuple[str, ...], str]]
-"""The first values of variables and functions, in the form that instances have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +141,8 @@ def _said(values: Mapping[tuple[str, tuple[str, ...]], str]) -> Values:
 
 
 GOAL, STEP = "goal ", "step "
-MOST_STATES = 100_000
-"""The most states of a scenario."""
-ROOM = 10
-"""The most states of a mutant, as a multiple of the scenario's."""
+MOST_STATES = 100_000  #: The most states of a scenario.
+ROOM = 10  #: The most states of a mutant, as a multiple of the scenario's.
 LEAST_ROOM = 20_000
 
 
@@ -155,10 +152,9 @@ class Scenario:
 
     place: Place
     states: int
-    taken: frozenset[str]
-    """The actions that are taken, and the rules whose premises hold."""
+    taken: frozenset[str]  #: The actions that are taken, and the rules whose premises hold.
+    #: A shortest run to each goal, and to a state in which each action is enabled, by the names in :attr:`shows`.
     ways: Mapping[str, Trace]
-    """A shortest run to each goal, and to a state in which each action is enabled, by the names in :attr:`shows`."""
 
     @property
     def shows(self) -> frozenset[str]:

@@ -25,16 +25,11 @@ from carnet_command.text import counted
 from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
 from carnet_spec.trace import Trace
 
-MOST_STATES = 60_000
-"""The most states in the search of a weakened design; attacks found before that limit are valid."""
-ROOM = 4
-"""The most states in a mutant's search, as a multiple of the original's."""
-TAKEN_AGAIN = 6
-"""The most attacks on a claim under a threat model that are replayed, the shortest first."""
-OF_EACH_CLAIM = 3
-"""The most places in which a mutant is explored for one claim under one threat model."""
-MOST_PLACES = 20
-"""The most places in which a mutant is explored."""
+MOST_STATES = 60_000  #: The most states in the search of a weakened design; attacks found before that limit are valid.
+ROOM = 4  #: The most states in a mutant's search, as a multiple of the original's.
+TAKEN_AGAIN = 6  #: The most attacks on a claim under a threat model that are replayed, the shortest first.
+OF_EACH_CLAIM = 3  #: The most places in which a mutant is explored for one claim under one threat model.
+MOST_PLACES = 20  #: The most places in which a mutant is explored.
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +51,10 @@ class Weakness:
     """A minimal attack on a claim of a weakened design."""
 
     weakened: WeakenedDesign
-    place: Place
-    """The place in which it was found, with the least number of active moves of the adversary."""
+    place: Place  #: The place in which it was found, with the least number of active moves of the adversary.
     claim: str
     trace: Trace
-    states: int
-    """The number of states that were visited to find it."""
+    states: int  #: The number of states that were visited to find it.
 
     @property
     def actions(self) -> frozenset[str]:

@@ -36,8 +36,7 @@ from carnet_spec.language import Action, Eventually, Protocol, SpecificationErro
 from carnet_spec.language.analysis.fair_parts import divided
 from carnet_spec.language.terms import Exists, Term, conjunction, sort_of
 
-BEFORE = "before"
-"""The name of the hypothesis about the state before a step."""
+BEFORE = "before"  #: The name of the hypothesis about the state before a step.
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -25,8 +25,7 @@ from carnet_spec.language import (
     terms,
 )
 
-GOAL = "goal"
-"""The name of the negated goal, which is the last hypothesis of every obligation."""
+GOAL = "goal"  #: The name of the negated goal, which is the last hypothesis of every obligation.
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -62,8 +61,7 @@ class Reading:
     """A protocol in the certified language."""
 
     protocol: Protocol
-    axioms: tuple[Hypothesis, ...]
-    """The hypotheses that sorts are not empty, and the axioms, both sorted by name."""
+    axioms: tuple[Hypothesis, ...]  #: The hypotheses that sorts are not empty, and the axioms, both sorted by name.
     threats: Mapping[str, tuple[Hypothesis, ...]]
     statements: Mapping[str, Statement]
     starts: Mapping[str, Start]

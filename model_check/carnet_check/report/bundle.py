@@ -192,8 +192,7 @@ def _read(payload_type: str, payload: bytes) -> Mapping[str, Any]:
 
 # -- the files ------------------------------------------------------------------------------------
 
-Manifest = Mapping[str, tuple[float, str]]
-"""The size and the digest of each file, by its name."""
+Manifest = Mapping[str, tuple[float, str]]  #: The size and the digest of each file, by its name.
 
 
 def _digest(content: bytes) -> str:

@@ -15,6 +15,7 @@ from carnet_spec.protocols.registry import OWN
 
 Values = Mapping[str, Any]
 NOT_CLAIMED = "–"
+#: What the legend says of the mark of a verdict.
 MEANINGS: Mapping[Verdict, str] = {
     Verdict.PROVED: "proved for any number of everything",
     Verdict.EXHAUSTED: "holds in every state of the explored instances",
@@ -25,9 +26,7 @@ MEANINGS: Mapping[Verdict, str] = {
     Verdict.VACUOUS: "vacuous",
     Verdict.ERROR: "error",
 }
-"""What the legend says of the mark of a verdict."""
-FEW = 4
-"""The most claims that are named beside an assumption."""
+FEW = 4  #: The most claims that are named beside an assumption.
 
 
 # -- the words, which a run keeps -----------------------------------------------------------------

@@ -218,8 +218,7 @@ def _lemma(lemma: Invariant) -> dict[str, Any]:
 
 # -- The states of an instance that is small enough to draw, as plain JSON values ------------------
 
-DRAWN = 200
-"""The most states that make a readable drawing."""
+DRAWN = 200  #: The most states that make a readable drawing.
 
 
 def state_graph(protocol: Protocol, instances: Mapping[str, Instance]) -> dict[str, Any] | None:

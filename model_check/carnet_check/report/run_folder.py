@@ -31,12 +31,10 @@ from carnet_check.wording import as_file_name
 from carnet_command.files import make_folder, write_json, write_lines
 from carnet_command.printable import printable
 
-Files = Mapping[str, bytes]
-"""The bytes of files, by their path relative to the folder, with '/' between parts."""
+Files = Mapping[str, bytes]  #: The bytes of files, by their path relative to the folder, with '/' between parts.
 
 MOST_FILES = 20_000
-MOST_BYTES = 1 << 28
-"""The most bytes of all files together."""
+MOST_BYTES = 1 << 28  #: The most bytes of all files together.
 DEEPEST = 8
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -153,8 +151,8 @@ class Run:
     attacks: tuple[Mapping[str, Any], ...] = ()
     graphs: tuple[Mapping[str, Any], ...] = ()
     timings: tuple[Mapping[str, Any], ...] = ()
+    #: The ITF trace of each attack, by the attack's name; these are written but never read.
     itf: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The ITF trace of each attack, by the attack's name; these are written but never read."""
 
     @property
     def exit_code(self) -> int:
@@ -309,8 +307,7 @@ class _Reader:
 
 # -- The schema of a run folder: what a report requires of each file -------------------------------
 
-MOST_DRAWN = 2_000
-"""The most states of a graph, and the most steps between two of them."""
+MOST_DRAWN = 2_000  #: The most states of a graph, and the most steps between two of them.
 
 _texts = rows(text)
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 Shape = Callable[[Any, str], None]
-MOST_COUNTED: Final = 1 << 63
-"""The limit of whole numbers; numbers that Carnet writes are far below it."""
+MOST_COUNTED: Final = 1 << 63  #: The limit of whole numbers; numbers that Carnet writes are far below it.
 
 
 class ShapeError(ValueError):

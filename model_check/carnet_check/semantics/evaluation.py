@@ -11,8 +11,8 @@ from carnet_spec.language import Instance, Row, Symbol, Term, terms
 
 # -- States: the value of everything that changes --------------------------------------------------
 
+#: The element chosen for each parameter or bound variable, by name; an inner one hides an outer one.
 Env = Mapping[str, str]
-"""The element chosen for each parameter or bound variable, by name; an inner one hides an outer one."""
 
 Relation = frozenset[Row]
 Function = Mapping[Row, str]
@@ -88,17 +88,13 @@ class State:
 # --------------------------------------------------------------------------------------------------
 # The value of a term in a state, by a function that is compiled once for the term.
 
-Value = Callable[[State, Env], Any]
-"""Returns the value of a term in a state: an element, or the truth of a formula."""
-Part = tuple[Value, bool]
-"""A part of a formula, and the truth value that it has to have."""
+Value = Callable[[State, Env], Any]  #: Returns the value of a term in a state: an element, or the truth of a formula.
+Part = tuple[Value, bool]  #: A part of a formula, and the truth value that it has to have.
 
 
-KEPT = 2
-"""The most evaluations that are kept for later interpreters of their instances."""
+KEPT = 2  #: The most evaluations that are kept for later interpreters of their instances.
 _evaluations: list[Evaluation] = []
-FOUND = 256
-"""The most results of formulas in states that an evaluation caches."""
+FOUND = 256  #: The most results of formulas in states that an evaluation caches.
 
 
 def evaluation_of(instance: Instance) -> Evaluation:

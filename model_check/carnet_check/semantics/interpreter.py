@@ -38,8 +38,7 @@ from carnet_spec.language.terms import (
 )
 from carnet_spec.trace import Trace, TraceStep
 
-NOTHING = State({}, {})
-"""The state in which rigid terms are evaluated."""
+NOTHING = State({}, {})  #: The state in which rigid terms are evaluated.
 
 
 class Interpreter:
@@ -257,8 +256,8 @@ class NotEnabled(Exception):
         self.env = dict(env)
 
 
+#: The rows that an update is about in a state, each with the value there.
 Affected = Callable[[State, Env], list[tuple[Row, str]]]
-"""The rows that an update is about in a state, each with the value there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,8 @@ from carnet_spec.language.terms import (
     substitute,
 )
 
-MOST_FACTS = 80
-"""How many facts are read off one write, those that follow from others included."""
-ROUNDS = 2
-"""How often the claims and lemmas are applied to what is known to hold after a step."""
+MOST_FACTS = 80  #: How many facts are read off one write, those that follow from others included.
+ROUNDS = 2  #: How often the claims and lemmas are applied to what is known to hold after a step.
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +247,7 @@ def closed(facts: Sequence[Term], rules: Sequence[Rule]) -> Iterator[Term]:
     yield from (fact for fact in list(known)[:MOST_FACTS] if fact not in (TRUE, FALSE))
 
 
-Head = tuple[object, ...]
-"""What a literal and a pattern that it matches have in common."""
+Head = tuple[object, ...]  #: What a literal and a pattern that it matches have in common.
 
 
 def _by_head(facts: Iterable[Term]) -> Mapping[Head, list[Term]]:

@@ -11,10 +11,8 @@ from carnet_check.suggestion.shapes import Reader, Shape
 from carnet_spec.language import Instance, Invariant, Protocol, Symbol
 from carnet_spec.language.terms import Term
 
-MOST_STATES = 20_000
-"""How many states of an instance are visited to find out what is false in one of them."""
-ROUNDS = 3
-"""How often what holds where a fact is written is used to see what holds where others are."""
+MOST_STATES = 20_000  #: How many states of an instance are visited to find out what is false in one of them.
+ROUNDS = 3  #: How often what holds where a fact is written is used to see what holds where others are.
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,12 +38,9 @@ from carnet_spec.language.terms import (
     symbols_of,
 )
 
-MOST_PARAMETERS = 7
-"""A lemma about more elements is not tried."""
-MOST_CONTEXTS = 20
-"""How many premises that claims and lemmas share are put before what is known of a write."""
-OFTEN = 4
-"""A fact that changes is such a premise by itself if so many claims and lemmas have it."""
+MOST_PARAMETERS = 7  #: A lemma about more elements is not tried.
+MOST_CONTEXTS = 20  #: How many premises that claims and lemmas share are put before what is known of a write.
+OFTEN = 4  #: A fact that changes is such a premise by itself if so many claims and lemmas have it.
 
 
 class Shape(StrEnum):

@@ -35,8 +35,8 @@ from carnet_spec.language.terms import (
 
 WIDTH = 120
 LANGUAGE = "carnet_spec.language"
+#: What the text of a lemma may use of the language.
 WORDS = frozenset(("Formula", "exists", "false", "forall", "implies", "true", "used"))
-"""What the text of a lemma may use of the language."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ from carnet_command.text import counted, listed, wrapped
 from carnet_spec.language import Invariant, Protocol, Threat
 from carnet_spec.language.notation import ASCII, show
 
-WALKS = Walks(200, 60)
-"""Random walks through each instance that is visited to find out what is false."""
+WALKS = Walks(200, 60)  #: Random walks through each instance that is visited to find out what is false.
 SAYS = "Every step keeps it; `carnet verify --suggest` found it."
 NOTHING = "nothing of these shapes proves"
 STOPPED = "stopped after"

@@ -135,8 +135,8 @@ def _place(names: Sequence[str], name: str) -> int:
 #
 # An engine that omits a row, repeats one or adds one has a defect; an omitted row becomes an error.
 
+#: The verdicts that any engine may give; VIOLATED needs a trace.
 ALWAYS_SAID = (Verdict.UNKNOWN, Verdict.ERROR, Verdict.VIOLATED)
-"""The verdicts that any engine may give; VIOLATED needs a trace."""
 
 
 def accept_answer(campaign: Campaign, engine: Engine, answer: EngineResult) -> EngineResult:
@@ -314,5 +314,4 @@ def shard_lines(shared: ShardOutcome) -> Iterator[tuple[str, str]]:
             yield "note", f"{each.engine}: {note}"
 
 
-SHOWN_OPEN = 10
-"""The most unanswered obligations and searches that are named."""
+SHOWN_OPEN = 10  #: The most unanswered obligations and searches that are named.

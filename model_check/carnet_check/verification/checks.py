@@ -31,8 +31,8 @@ from carnet_spec.language.terms import TRUE, Term, conjunction
 # --------------------------------------------------------------------------------------------------
 # Shortcomings for a strict reader: claims that only one engine establishes, and claims that are only declared.
 
+#: The verdicts that establish a claim, as opposed to those that report a search without a violation.
 ESTABLISHES = frozenset({Verdict.PROVED, Verdict.EXHAUSTED})
-"""The verdicts that establish a claim, as opposed to those that report a search without a violation."""
 
 
 def shortcomings(outcome: CampaignOutcome) -> list[str]:
@@ -68,11 +68,11 @@ def _question(row: Result) -> tuple[str, str, str]:
     return row.variant, row.claim, row.threat
 
 
+#: What is wrong with a threat model under which every step is an honest one.
 NO_ADVERSARY = (
     "the adversary never takes a step: a threat model of honest runs is called 'none', and one whose adversary only "
     "deduces is declared with passive=True"
 )
-"""What is wrong with a threat model under which every step is an honest one."""
 
 
 # -- What can ever happen, in an instance of any size, decided by an engine with a solver ----------
@@ -80,8 +80,7 @@ NO_ADVERSARY = (
 # The question over-approximates reachability. So "never" is established for every instance, while "perhaps" establishes
 # nothing.
 
-Known = Mapping[str, Term]
-"""Formulas that are proved to hold in every reachable state, by name."""
+Known = Mapping[str, Term]  #: Formulas that are proved to hold in every reachable state, by name.
 NOTHING_KNOWN: Known = MappingProxyType({})
 
 
@@ -132,8 +131,7 @@ class CheckedRows:
     rows: tuple[Result, ...]
     goals: tuple[GoalOutcome, ...] = ()
     notes: tuple[str, ...] = ()
-    asides: frozenset[str] = frozenset()
-    """The notes that a short report may omit, as they cast no doubt on a verdict."""
+    asides: frozenset[str] = frozenset()  #: The notes that a short report may omit, as they cast no doubt on a verdict.
 
 
 def disagreements(
@@ -493,8 +491,8 @@ class _Check:
 # --------------------------------------------------------------------------------------------------
 # Whether the axioms, with those of a threat model, have a model: otherwise a proof is vacuous.
 
+#: The reason why a proof is no verdict if no model of the axioms is known.
 NO_MODEL = "no small structure that satisfies the assumptions under {} was found, so the proof may be vacuous: {}"
-"""The reason why a proof is no verdict if no model of the axioms is known."""
 ASK = "ask a solver, as `--engine {}` does"
 NO_SOLVER_ANSWER = "the solver gives no answer whether one exists"
 ANYTHING = Goal("anything", (), TRUE, "")

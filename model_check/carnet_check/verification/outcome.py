@@ -20,12 +20,10 @@ from carnet_command.text import counted, wrapped
 from carnet_spec.language import Claim, Instance, Invariant, Profile, Protocol, markup
 from carnet_spec.trace import Trace
 
-SHOWN = 3
-"""How many counterexamples to induction a run looks for, unless those of one invariant are requested."""
-SHOWN_OF_ONE = 5
-"""How many it looks for if those of one invariant are requested."""
+SHOWN = 3  #: How many counterexamples to induction a run looks for, unless those of one invariant are requested.
+SHOWN_OF_ONE = 5  #: How many it looks for if those of one invariant are requested.
+#: The most states in the search for violations of lemmas, in all instances of a variant together.
 MOST_STATES = 1_000_000
-"""The most states in the search for violations of lemmas, in all instances of a variant together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +191,9 @@ class CampaignOutcome:
     results: tuple[Result, ...] = ()
     goals: tuple[GoalOutcome, ...] = ()
     notes: tuple[str, ...] = ()
-    asides: frozenset[str] = frozenset()
-    """The notes that cast no doubt on a verdict."""
+    asides: frozenset[str] = frozenset()  #: The notes that cast no doubt on a verdict.
     seconds: float = 0.0
-    diagnoses: tuple[Diagnosis, ...] = ()
-    """The status of each claim and lemma, if an engine proves by induction."""
+    diagnoses: tuple[Diagnosis, ...] = ()  #: The status of each claim and lemma, if an engine proves by induction.
 
     @property
     def searches(self) -> tuple[Coverage, ...]:
@@ -301,11 +297,9 @@ def rows_of(answers: Sequence[EngineResult]) -> list[Result]:
 Values = Mapping[str, Any]
 
 INDENT = 15
-SHOWN_UNPROVED = 12
-"""The most claims and lemmas of a variant that a terminal lists as not proved."""
+SHOWN_UNPROVED = 12  #: The most claims and lemmas of a variant that a terminal lists as not proved.
 SHOWN_NAMES = 5
-STORIES = 3
-"""The most refuted lemmas whose traces are described step by step."""
+STORIES = 3  #: The most refuted lemmas whose traces are described step by step.
 UNREACHED = "The interpreter took this step and judged both states. Whether the first can be reached is not known."
 
 

@@ -22,16 +22,11 @@ class Request:
     engines: tuple[str, ...] = ()
     profile: str = "tiny"
     runner: Runner = ONE_PROCESS
-    limits: Caps = NO_CAPS
-    """The requested caps of explorations; all explorations share the memory."""
-    cti: str = ""
-    """The lemma or claim whose counterexamples to induction are requested."""
-    depth: int | None = None
-    """The most steps of a run, for engines that bound runs; ``None``: their own default."""
-    walks: int | None = None
-    """How many random walks exploring engines take instead of visiting every state."""
-    seed: int | None = None
-    """The seed of the random walks."""
+    limits: Caps = NO_CAPS  #: The requested caps of explorations; all explorations share the memory.
+    cti: str = ""  #: The lemma or claim whose counterexamples to induction are requested.
+    depth: int | None = None  #: The most steps of a run, for engines that bound runs; ``None``: their own default.
+    walks: int | None = None  #: How many random walks exploring engines take instead of visiting every state.
+    seed: int | None = None  #: The seed of the random walks.
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +37,7 @@ class Campaign:
     profile: Profile
     engines: tuple[interface.Engine, ...]
     plans: tuple[interface.Plan, ...]
-    notes: tuple[str, ...] = ()
-    """Lint errors of the variants, and the leaks that the variants accept."""
+    notes: tuple[str, ...] = ()  #: Lint errors of the variants, and the leaks that the variants accept.
 
     @property
     def task(self) -> interface.Task:

@@ -50,8 +50,8 @@ class AnchorRole(StrEnum):
     AMD_SEV = "amd-sev"
     AWS_NITRO = "aws-nitro"
     TPM_KEY = "tpm-attestation-key"
+    #: Of attestation services; there is no default, since nobody's result counts without being asked for.
     RESULT_SIGNER = "result-signer"
-    """Of attestation services; there is no default, since nobody's result counts without being asked for."""
 
 
 class Anchors(NamedTuple):
@@ -95,8 +95,7 @@ class _ProductionRoots(Mapping[AnchorRole, tuple[x509.Certificate, ...]]):
         return len(self._rows)
 
 
-Row = Mapping[str, Any]
-"""A public certificate with its name, fingerprint and source."""
+Row = Mapping[str, Any]  #: A public certificate with its name, fingerprint and source.
 
 
 def certificate_rows(package: str, file: str) -> list[Row]:
@@ -138,22 +137,20 @@ NO_VTPM_QUOTE: Final = "vTPM quote not checked"
 NO_GPU_EVIDENCE: Final = "GPU evidence not appraised"
 OTHER_MESSAGES: Final = "other messages of the wrapper not appraised"
 NOT_READ: Final = "what lies beside it not read"
+#: What acceptances lack most often, in the same words for every format.
 NOT_ONE: Final = "not shown to be of one machine"
-"""What acceptances lack most often, in the same words for every format."""
+#: The steps, by the last word of their ids, that compare the evidence with what the relying party asked with.
 FRESHNESS_STEPS: Final = frozenset({"nonce", "report-data"})
-"""The steps, by the last word of their ids, that compare the evidence with what the relying party asked with."""
+#: The steps, by the last word of their ids, that compare what runs with reference values.
 COMPARISON_STEPS: Final = frozenset({"measurement", "measurements", "pcrs"})
-"""The steps, by the last word of their ids, that compare what runs with reference values."""
-REQUEST: Final = "request"
-"""The step that compares evidence with what lies beside it in a request or an answer."""
+REQUEST: Final = "request"  #: The step that compares evidence with what lies beside it in a request or an answer.
 INVENTORY: Final = "inventory"
 INVENTORY_ONLY: Final = "inventory only"
+#: The step, and what an acceptance by an inventory lacks: all that makes evidence something to rely on.
 INVENTORY_DETAIL: Final = "the policy asks what the evidence is and who signed it, and nothing else"
-"""The step, and what an acceptance by an inventory lacks: all that makes evidence something to rely on."""
 X509_PATH: Final = "RFC 5280, section 6.1"
 X509_TIME: Final = "RFC 5280, section 4.1.2.5"
-POLICY: Final = "policy"
-"""The option that a step lacks which nobody takes unless a policy asks."""
+POLICY: Final = "policy"  #: The option that a step lacks which nobody takes unless a policy asks.
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +239,8 @@ class Appraisal:
 
     steps: tuple[AppraisalStep, ...]
     claims: Mapping[str, object]
+    #: Who appraised the evidence and signed what came of it; ``None`` where Carnet did from the evidence itself.
     appraised_by: str | None = None
-    """Who appraised the evidence and signed what came of it; ``None`` where Carnet did from the evidence itself."""
     layers: tuple[Layer, ...] = ()
 
     @property

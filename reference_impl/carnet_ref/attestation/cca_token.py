@@ -22,18 +22,17 @@ from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.wire import MalformedError
 
 WHAT: Final = "CCA token"
-COLLECTION, MESSAGES = 399, 907
-"""The tags of the two forms of a collection."""
+COLLECTION, MESSAGES = 399, 907  #: The tags of the two forms of a collection.
 PLATFORM, REALM = 44234, 44241
+#: The type of a token in a collection of messages: application/eat+cwt. Source: IANA, CoAP Content-Formats.
 EAT_CWT: Final = 263
-"""The type of a token in a collection of messages: application/eat+cwt. Source: IANA, CoAP Content-Formats."""
 LARGEST: Final = 1 << 16
 HASH_SIZES: Final = frozenset({32, 48, 64})
 HASHES: Final = {"sha-256": hashes.SHA256(), "sha-384": hashes.SHA384(), "sha-512": hashes.SHA512()}
 REALM_CHALLENGE_BYTES: Final = 64
 EXTENSIBLE: Final = 4
+#: A measurement of a realm has the size of its hash, or that of the whole register that it is kept in.
 REGISTER_BYTES: Final = 64
-"""A measurement of a realm has the size of its hash, or that of the whole register that it is kept in."""
 MOST_COMPONENTS: Final = 64
 CHALLENGE, INSTANCE_ID, PROFILE = 10, 256, 265
 LIFECYCLE, IMPLEMENTATION_ID, COMPONENTS, SERVICE, CONFIG, HASH_NAME = 2395, 2396, 2399, 2400, 2401, 2402
@@ -47,8 +46,8 @@ REALM_CLAIMS: Final = frozenset(
 )
 PLATFORM_PROFILES: Final = ("tag:arm.com,2023:cca_platform#1.0.0", "http://arm.com/CCA-SSD/1.0.0")
 REALM_PROFILE: Final = "tag:arm.com,2023:realm#1.0.0"
+#: Curves by their numbers in COSE. Source: RFC 9053, table 18.
 CURVES: Final = {1: ec.SECP256R1(), 2: ec.SECP384R1(), 3: ec.SECP521R1()}
-"""Curves by their numbers in COSE. Source: RFC 9053, table 18."""
 
 
 class Lifecycle(Enum):

@@ -21,18 +21,16 @@ from carnet_ref.wire import MalformedError
 
 WHAT: Final = "CoRIM"
 UNSIGNED, COMID, TIME_TAG, URI, UEID, PKIX_KEY, OCTETS, MASKED = 501, 506, 1, 32, 550, 554, 560, 563
+#: The tags that are read; a UUID (37) and an object identifier (111) only where they mean nothing here.
 TAGS: Final = frozenset({UNSIGNED, COMID, TIME_TAG, URI, UEID, PKIX_KEY, OCTETS, MASKED, SIGN1, 37, 111})
-"""The tags that are read; a UUID (37) and an object identifier (111) only where they mean nothing here."""
 MEDIA_TYPE: Final = "application/rim+cbor"
-KID, META, CWT_CLAIMS = 4, 8, 15
-"""Parameters of a signed manifest's header."""
+KID, META, CWT_CLAIMS = 4, 8, 15  #: Parameters of a signed manifest's header.
+#: Claims of a token in a header. Source: RFC 8392, sections 3.1.4 and 3.1.5; RFC 9597, section 2.
 EXPIRES, BEGINS = 4, 5
-"""Claims of a token in a header. Source: RFC 8392, sections 3.1.4 and 3.1.5; RFC 9597, section 2."""
 LARGEST: Final = 1 << 20
 MOST_RECORDS: Final = 1 << 12
 HASH_NAMES: Final = {1: "sha-256", 7: "sha-384", 8: "sha-512"}
-LAST_SECOND: Final = 253402300799
-"""The end of the year 9999."""
+LAST_SECOND: Final = 253402300799  #: The end of the year 9999.
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,8 @@ from carnet_ref.wire import MalformedError
 EXTRA: Final = "the extra 'cbor' (pip install 'carnet[cbor]')"
 LARGEST: Final = 1 << 18
 DEEPEST: Final = 16
-SIGN1: Final = 18
-"""The tag of COSE_Sign1. Source: RFC 9052, table 1."""
-ALGORITHM, CONTENT_TYPE = 1, 3
-"""Header parameters. Source: RFC 9052, table 3."""
+SIGN1: Final = 18  #: The tag of COSE_Sign1. Source: RFC 9052, table 1.
+ALGORITHM, CONTENT_TYPE = 1, 3  #: Header parameters. Source: RFC 9052, table 3.
 _NAMES: Final = {-7: "ES256", -35: "ES384", -36: "ES512"}
 _CURVES: Final[Mapping[str, tuple[int, Callable[[ec.EllipticCurvePublicKey, bytes, bytes, str], None]]]] = {
     "secp256r1": (-7, verify_p256),

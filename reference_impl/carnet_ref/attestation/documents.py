@@ -89,8 +89,8 @@ def decode_pem(data: bytes, what: str) -> bytes:
     return pem
 
 
+#: How many characters a text may have that is passed over beside evidence: too few for evidence.
 LONGEST_BESIDE: Final = 128
-"""How many characters a text may have that is passed over beside evidence: too few for evidence."""
 
 
 def is_plain(value: object) -> bool:

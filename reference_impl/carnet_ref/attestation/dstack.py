@@ -26,8 +26,7 @@ LARGEST: Final = 1 << 20
 REPORT_DATA_BYTES: Final = 64
 SCALE_VERSION: Final = 0
 PACKED_VERSION: Final = 1
-PACKED_MAPS: Final = (*range(0x80, 0x90), 0xDE, 0xDF)
-"""The first bytes of a map in MessagePack."""
+PACKED_MAPS: Final = (*range(0x80, 0x90), 0xDE, 0xDF)  #: The first bytes of a map in MessagePack.
 DEEPEST: Final = 8
 
 _Item = TypeVar("_Item")
@@ -44,6 +43,7 @@ class Platform(StrEnum):
 
 
 TD_PLATFORMS: Final = (Platform.TDX, Platform.GCP_TDX)
+#: The platforms by their numbers in version 0.
 SCALE_PLATFORMS: Final = (
     Platform.TDX,
     Platform.GCP_TDX,
@@ -51,7 +51,7 @@ SCALE_PLATFORMS: Final = (
     Platform.SEV_SNP,
     Platform.AWS_NITRO_TPM,
 )
-"""The platforms by their numbers in version 0."""
+#: What the evidence of a platform is called in version 1.
 EVIDENCE_NAMES: Final[Mapping[Platform, str]] = {
     Platform.TDX: "quote",
     Platform.GCP_TDX: "quote",
@@ -59,7 +59,6 @@ EVIDENCE_NAMES: Final[Mapping[Platform, str]] = {
     Platform.SEV_SNP: "report",
     Platform.AWS_NITRO_TPM: "attestation_doc",
 }
-"""What the evidence of a platform is called in version 1."""
 
 
 class Envelope(NamedTuple):

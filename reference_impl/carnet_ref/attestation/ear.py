@@ -56,14 +56,11 @@ class Submodule:
 
     name: str
     tier: results.Tier
-    vector: Mapping[results.TrustClaim, int]
-    """The trustworthiness claims; empty where the verifier left them out."""
+    vector: Mapping[results.TrustClaim, int]  #: The trustworthiness claims; empty where the verifier left them out.
     nonce: str | None
     policies: tuple[str, ...]
-    told: Mapping[str, object]
-    """Carnet's own extension; empty in results of other verifiers."""
-    others: Mapping[str, object]
-    """What other verifiers say besides, by the names that they have for it."""
+    told: Mapping[str, object]  #: Carnet's own extension; empty in results of other verifiers.
+    others: Mapping[str, object]  #: What other verifiers say besides, by the names that they have for it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +213,9 @@ def _malformed(where: str, expected: str, found: object) -> MalformedError:
 
 JWS: Final = "RFC 7515"
 EAR: Final = "draft-ietf-rats-ear-03"
+#: Older profiles do not say of which alphabet the base64 of a nonce is, nor whether it is padded.
 URL_SAFE: Final = str.maketrans("+/", "-_")
-"""Older profiles do not say of which alphabet the base64 of a nonce is, nor whether it is padded."""
-LEEWAY: Final = timedelta(seconds=60)
-"""How far ahead the clock of a verifier may be."""
+LEEWAY: Final = timedelta(seconds=60)  #: How far ahead the clock of a verifier may be.
 TRUSTED: Final = (results.Tier.AFFIRMING, results.Tier.WARNING)
 
 
@@ -351,6 +347,7 @@ def _claims(result: AttestationResult) -> dict[str, object]:
     }
 
 
+#: Attestation results.
 FORMAT: Final[Format[SignedResult, None]] = Format(
     argument="token",
     help="""Check TOKEN, a signed attestation result (EAR), and print it.
@@ -375,4 +372,3 @@ FORMAT: Final[Format[SignedResult, None]] = Format(
     describe=describe,
     anchored=False,
 )
-"""Attestation results."""

@@ -10,12 +10,10 @@ from carnet_ref.wire import MalformedError, Reader
 
 WHAT: Final = "event log"
 LARGEST_LOG: Final = 4 << 20
-NO_ACTION: Final = 3
-"""The type of events that are only remarks: they are measured nowhere."""
+NO_ACTION: Final = 3  #: The type of events that are only remarks: they are measured nowhere.
 SPECIFICATION: Final = b"Spec ID Event03\0"
 MOST_ALGORITHMS: Final = 16
-UNWRITTEN: Final = (b"\0", b"\xff")
-"""What firmware leaves where it wrote nothing."""
+UNWRITTEN: Final = (b"\0", b"\xff")  #: What firmware leaves where it wrote nothing.
 
 
 class LoggedEvent(NamedTuple):

@@ -28,12 +28,12 @@ from carnet_ref.crypto.certificate_path import own_warning_filters, parse_der_ch
 from carnet_ref.wire import MalformedError, bounded_json, json_value
 
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
+#: The algorithm of each curve. Source: RFC 7518, section 3.4.
 ALGORITHMS: Final = {"secp256r1": "ES256", "secp384r1": "ES384"}
-"""The algorithm of each curve. Source: RFC 7518, section 3.4."""
+#: The algorithms of RSA keys. Source: RFC 7518, sections 3.3 and 3.5.
 RSA_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
-"""The algorithms of RSA keys. Source: RFC 7518, sections 3.3 and 3.5."""
+#: Sizes of RSA keys; the upper end bounds what one verification costs. Source: RFC 7518, section 3.3.
 RSA_BITS: Final = range(2048, 8193)
-"""Sizes of RSA keys; the upper end bounds what one verification costs. Source: RFC 7518, section 3.3."""
 CURVES: Final = "an elliptic curve key on P-256 or P-384"
 
 
@@ -198,20 +198,16 @@ def certificates_of(value: Mapping[str, object]) -> tuple[x509.Certificate, ...]
 
 TOKEN: Final = "token"
 EXTRA: Final = "the extra 'ear' (pip install 'carnet[ear]')"
-TYPE: Final = "eat+jwt"
-"""The media type ``application/eat+jwt``, as a header says it. Source: RFC 9782."""
-OLDER_TYPE: Final = "JWT"
-"""The type of a token as most say it. Source: RFC 7519, section 5.1."""
+TYPE: Final = "eat+jwt"  #: The media type ``application/eat+jwt``, as a header says it. Source: RFC 9782.
+OLDER_TYPE: Final = "JWT"  #: The type of a token as most say it. Source: RFC 7519, section 5.1.
 LARGEST_TOKEN: Final = 1 << 17
-LARGEST_HEADER: Final = 1 << 14
-"""A header may bring certificates."""
+LARGEST_HEADER: Final = 1 << 14  #: A header may bring certificates.
+#: In bytes, once decoded.
 LARGEST_PART: Final = {"header": LARGEST_HEADER, "payload": LARGEST_TOKEN, "signature": 1024}
-"""In bytes, once decoded."""
 PARTS: Final = tuple(LARGEST_PART)
-NAMED: Final = ("alg", "typ", "kid")
-"""What a header may say that counts."""
+NAMED: Final = ("alg", "typ", "kid")  #: What a header may say that counts.
+#: What a header may say besides: where its key might be found. No key is taken because of it.
 HINTS: Final = ("cty", "jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256")
-"""What a header may say besides: where its key might be found. No key is taken because of it."""
 
 
 class SignatureError(Exception):
@@ -290,8 +286,7 @@ def _header(data: bytes) -> dict[str, object]:
     return header
 
 
-DEEPEST: Final = 16
-"""How many objects and lists may stand inside each other."""
+DEEPEST: Final = 16  #: How many objects and lists may stand inside each other.
 LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 
 

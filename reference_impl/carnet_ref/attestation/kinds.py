@@ -72,6 +72,7 @@ SNP_BYTES: Final = 1184
 SNP_VERSIONS: Final = range(1, 16)
 NAMES_SHOWN: Final = 4
 LONGEST_NAME: Final = 40
+#: Kinds that no format reads and that are no evidence, or none for others: what each goes with, or what to give.
 COMPANIONS: Final = {
     SIGNED_WRAPPER: "Carnet knows nobody who signs wrappers; give what is in it",
     SGX_QUOTE: "Carnet reads quotes of TDX virtual machines alone",
@@ -94,18 +95,18 @@ COMPANIONS: Final = {
     CERTIFICATE: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
     CERTIFICATES: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
 }
-"""Kinds that no format reads and that are no evidence, or none for others: what each goes with, or what to give."""
+#: Kinds that no format reads and that may be evidence, so that nothing they come with is accepted: what to do.
 UNREAD: Final = {
     WIDE_TEXT: "save it as UTF-8 without a byte order mark",
     ARCHIVE: "give what is in it",
     CSV: "Carnet reads no evidence of Hygon's processors",
 }
-"""Kinds that no format reads and that may be evidence, so that nothing they come with is accepted: what to do."""
+#: Kinds that do not tell which format reads the evidence: it is the first that can parse it.
 UNDECIDED: Final = frozenset({DSTACK_ENVELOPE, JWT_TOKEN})
-"""Kinds that do not tell which format reads the evidence: it is the first that can parse it."""
 
+#: What a report of Linux's configfs-tsm has, by what the kernel calls its provider, with a newline behind.
 TSM_KINDS: Final = {"tdx_guest": QUOTE_DOCUMENT, "sev_guest": SNP_DOCUMENT}
-"""What a report of Linux's configfs-tsm has, by what the kernel calls its provider, with a newline behind."""
+#: What objects with all of these names are; the first rows are the most telling, and leave the rest fewer names.
 _JSON_KINDS: Final = (
     (("tpm_quote", "hcl_report", "td_quote"), AZURE_TDX),
     (("hcl_report", "vcek", "quote"), AZURE_SNP),
@@ -157,7 +158,6 @@ _JSON_KINDS: Final = (
     (("keys",), JWKS),
     (("payload", "protected", "signature"), SIGNED_WRAPPER),
 )
-"""What objects with all of these names are; the first rows are the most telling, and leave the rest fewer names."""
 
 
 class LayerRole(StrEnum):

@@ -9,10 +9,9 @@ from typing import Final
 from carnet_ref.attestation.appraisal import POLICY, Checklist
 from carnet_ref.attestation.policies import Named, Octets
 
-Pcrs = Mapping[int, bytes]
-"""Values of registers by their numbers."""
+Pcrs = Mapping[int, bytes]  #: Values of registers by their numbers.
+#: For each register that is asked for, the values accepted; empty: none is asked for.
 AcceptedPcrs = Mapping[int, frozenset[bytes]]
-"""For each register that is asked for, the values accepted; empty: none is asked for."""
 NO_PCRS: Final = "measurements not compared"
 
 

@@ -25,8 +25,7 @@ LARGEST: Final = 1 << 20
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 PREFIX: Final = "0x"
 POINTER: Final = "(/([^~/]|~[01])*)+"
-SHOWN: Final = 100
-"""How many characters of what was found an error shows."""
+SHOWN: Final = 100  #: How many characters of what was found an error shows.
 
 
 class Preset(StrEnum):

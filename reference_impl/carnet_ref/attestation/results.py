@@ -24,8 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from carnet_ref.attestation.appraisal import INVENTORY_ONLY, Appraisal, AppraisalStep
 
-HOUR: Final = 3600
-"""For how many seconds a result may be relied on, where no policy says otherwise."""
+HOUR: Final = 3600  #: For how many seconds a result may be relied on, where no policy says otherwise.
 
 
 class TrustClaim(StrEnum):
@@ -50,19 +49,15 @@ class Tier(StrEnum):
     CONTRAINDICATED = "contraindicated"
 
 
+#: The tiers in the order of the numbers that stand for them; none is no claim, so any other is worse.
 WORST_LAST: Final = tuple(Tier)
-"""The tiers in the order of the numbers that stand for them; none is no claim, so any other is worse."""
 NO_CLAIM: Final = 0
-AFFIRMED: Final = 2
-"""Recognised, genuine, approved or encrypted, as the claim has it."""
-BOOTED: Final = 3
-"""Of executables: only recognised ones were loaded while booting; nothing is said of later ones."""
-VULNERABLE: Final = 32
-"""Genuine, with known vulnerabilities."""
+AFFIRMED: Final = 2  #: Recognised, genuine, approved or encrypted, as the claim has it.
+BOOTED: Final = 3  #: Of executables: only recognised ones were loaded while booting; nothing is said of later ones.
+VULNERABLE: Final = 32  #: Genuine, with known vulnerabilities.
 CONTRADICTED: Final = 96
 UNRECOGNISED: Final = 97
-NOT_VERIFIED: Final = 99
-"""The cryptographic validation of the evidence failed."""
+NOT_VERIFIED: Final = 99  #: The cryptographic validation of the evidence failed.
 
 
 def tier_of(value: int) -> Tier:
@@ -84,12 +79,9 @@ class TrustRow(NamedTuple):
     """One trustworthiness claim: the steps of an appraisal that affirm it, and those that contradict it."""
 
     claim: TrustClaim
-    needs: Mapping[str, int]
-    """The steps that have to hold to affirm it, each with the claim's value where it failed."""
-    also: Mapping[str, int] = MappingProxyType({})
-    """Steps that may only contradict it, as ``needs``."""
-    affirmed: int = AFFIRMED
-    """Its value where all steps that it needs held."""
+    needs: Mapping[str, int]  #: The steps that have to hold to affirm it, each with the claim's value where it failed.
+    also: Mapping[str, int] = MappingProxyType({})  #: Steps that may only contradict it, as ``needs``.
+    affirmed: int = AFFIRMED  #: Its value where all steps that it needs held.
 
     @property
     def failing(self) -> Mapping[str, int]:
@@ -108,40 +100,33 @@ def _an_hour(_: Any) -> int:
 class ResultProfile(NamedTuple):
     """The mapping of one format's steps to trustworthiness claims."""
 
-    rows: tuple[TrustRow, ...]
-    """A row for each claim that can be made."""
-    asked_with: str
-    """The option that gives what the attester was asked with."""
-    answered: str
-    """The claim of an appraisal in which the attester says it, in hexadecimal."""
+    rows: tuple[TrustRow, ...]  #: A row for each claim that can be made.
+    asked_with: str  #: The option that gives what the attester was asked with.
+    answered: str  #: The claim of an appraisal in which the attester says it, in hexadecimal.
+    #: What claims of accepted evidence say against an attester although a policy allows it.
     noted: Callable[[Mapping[str, object]], Mapping[TrustClaim, int]] = _nothing
-    """What claims of accepted evidence say against an attester although a policy allows it."""
-    lasting: Callable[[Any], int] = _an_hour
-    """For how many seconds a policy lets a result be relied on."""
+    lasting: Callable[[Any], int] = _an_hour  #: For how many seconds a policy lets a result be relied on.
+    #: The claims of an appraisal that are measurements, in hexadecimal: of one component, or of each by its number.
     measured: tuple[str, ...] = ()
-    """The claims of an appraisal that are measurements, in hexadecimal: of one component, or of each by its number."""
+    #: Whether one appraisal is about several attesters, whose steps have their names and a dot before them.
     grouped: bool = False
-    """Whether one appraisal is about several attesters, whose steps have their names and a dot before them."""
 
     def claims_of(self, step: str) -> dict[TrustClaim, int]:
         """Return the claim that a failed step contradicts, with its value; empty if there is none."""
         return {row.claim: row.failing[step] for row in self.rows if step in row.failing}
 
 
+#: Returns the profile of an attester by its name, or nothing where the name is that of a group or of nobody.
 Profiles = Callable[[str], ResultProfile | None]
-"""Returns the profile of an attester by its name, or nothing where the name is that of a group or of nobody."""
 
 
 class AttesterResult(NamedTuple):
     """The result of an appraisal about one attester."""
 
     tier: Tier
-    vector: Mapping[TrustClaim, int]
-    """Claims with a value; at least one."""
-    lacking: tuple[str, ...]
-    """What was not compared, in a few words each."""
-    claims: Mapping[str, object]
-    """What it was found to be; empty where the evidence was refused."""
+    vector: Mapping[TrustClaim, int]  #: Claims with a value; at least one.
+    lacking: tuple[str, ...]  #: What was not compared, in a few words each.
+    claims: Mapping[str, object]  #: What it was found to be; empty where the evidence was refused.
 
 
 def attester_results(appraisal: Appraisal, profiles: Profiles, otherwise: str) -> dict[str, AttesterResult]:
@@ -204,6 +189,7 @@ def claims_of(name: str, claims: Mapping[str, object]) -> Mapping[str, object]:
 
 
 EXTENSION: Final = "ear_carnet_appraisal"
+#: What older profiles call the claims of the draft.
 OLDER_NAMES: Final = {
     "ear_verifier_id": "ear.verifier-id",
     "ear_status": "ear.status",
@@ -211,7 +197,6 @@ OLDER_NAMES: Final = {
     "ear_appraisal_policy_ids": "ear.appraisal-policy-id",
     EXTENSION: "ear.carnet.appraisal",
 }
-"""What older profiles call the claims of the draft."""
 
 
 class EarProfile(StrEnum):
@@ -242,15 +227,11 @@ class AppraisalRecord(NamedTuple):
     """An appraisal with its time, nonce and policies, from which a signed result is made."""
 
     appraisal: Appraisal
-    kind: str
-    """The name of the format, or of the command, whose evidence this was."""
-    at: datetime
-    """As of when; the result counts from then on."""
+    kind: str  #: The name of the format, or of the command, whose evidence this was.
+    at: datetime  #: As of when; the result counts from then on.
     lasting: int
-    nonce: bytes | None
-    """What the relying party asked with, if it is known."""
-    policies: Mapping[str, str]
-    """An id of the policy by format."""
+    nonce: bytes | None  #: What the relying party asked with, if it is known.
+    policies: Mapping[str, str]  #: An id of the policy by format.
 
 
 def claims_set(
@@ -305,8 +286,8 @@ def _submodule(name: str, result: AttesterResult, appraised: AppraisalRecord, pr
     }
 
 
+#: The names of hash algorithms, by the size of a digest. Source: IANA, Named Information Hash Algorithm Registry.
 DIGESTS: Final = {32: "sha-256", 48: "sha-384", 64: "sha-512"}
-"""The names of hash algorithms, by the size of a digest. Source: IANA, Named Information Hash Algorithm Registry."""
 
 
 def measured_components(claims: Mapping[str, object], measured: tuple[str, ...]) -> list[dict[str, object]]:

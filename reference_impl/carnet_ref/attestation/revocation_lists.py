@@ -19,8 +19,8 @@ from carnet_ref.crypto.certificate_path import UNREADABLE, own_warning_filters
 from carnet_ref.wire import MalformedError
 
 WHAT: Final = "revocation list"
+#: How many lists are remembered, so that the next report under the same ones need not read them again.
 REMEMBERED: Final = 16
-"""How many lists are remembered, so that the next report under the same ones need not read them again."""
 PEM_LIST: Final = b"-----BEGIN X509 CRL-----"
 
 
@@ -32,8 +32,7 @@ class RevocationList:
     crl: x509.CertificateRevocationList = field(compare=False, repr=False)
     issuer: x509.Name = field(compare=False)
     start: datetime = field(compare=False)
-    end: datetime = field(compare=False)
-    """From when until when it is current."""
+    end: datetime = field(compare=False)  #: From when until when it is current.
 
     @property
     def partial(self) -> bool:

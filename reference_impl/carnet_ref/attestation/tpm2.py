@@ -21,8 +21,8 @@ from carnet_ref.attestation.event_logs import NO_ACTION, LoggedEvent
 from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.wire import MalformedError, Reader
 
+#: What a TPM writes before everything that it says of itself, and signs nothing of others with.
 GENERATED: Final = b"\xffTCG"
-"""What a TPM writes before everything that it says of itself, and signs nothing of others with."""
 ATTEST_QUOTE: Final = bytes.fromhex("8018")
 PCRS: Final = 24
 MOST_BANKS: Final = 16
@@ -36,11 +36,11 @@ HASHES: Final[Mapping[int, hashes.HashAlgorithm]] = {
 SHA256: Final = 0x000B
 BANKS: Final = {0x0004: "SHA-1", 0x000B: "SHA-256", 0x000C: "SHA-384", 0x000D: "SHA-512"}
 CURVES: Final[Mapping[int, ec.EllipticCurve]] = {3: ec.SECP256R1(), 4: ec.SECP384R1(), 5: ec.SECP521R1()}
+#: Virtual TPMs of clouds sign with 2048 bits; NIST SP 800-57 Part 1 Revision 5, table 4, has these until 2030.
 RSA_BITS: Final = range(2048, 8193)
-"""Virtual TPMs of clouds sign with 2048 bits; NIST SP 800-57 Part 1 Revision 5, table 4, has these until 2030."""
 FIXED_TPM, FIXED_PARENT, ORIGIN, RESTRICTED, SIGN = 1 << 1, 1 << 4, 1 << 5, 1 << 16, 1 << 18
+#: The attributes of a key that signs nothing but what its own TPM made, and that never left it.
 ATTESTING: Final = FIXED_TPM | FIXED_PARENT | ORIGIN | RESTRICTED | SIGN
-"""The attributes of a key that signs nothing but what its own TPM made, and that never left it."""
 PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 
 
@@ -306,12 +306,12 @@ def replay_pcrs(events: Sequence[LoggedEvent], bank: int) -> Mapping[int, bytes]
     return registers
 
 
+#: The registers that the firmware extends before it starts anything, if only by a separator, and logs.
 FIRMWARE_REGISTERS: Final = range(8)
-"""The registers that the firmware extends before it starts anything, if only by a separator, and logs."""
 SECURE_BOOT_REGISTER: Final = 7
 SECURE_BOOT: Final = bytes.fromhex("61dfe48bca93d211aa0d00e098032b8c") + (10).to_bytes(8, "little")
+#: The variable: the GUID of global variables, the length of its name, and, after the length of its value, its name.
 SECURE_BOOT_NAME: Final = "SecureBoot".encode("utf-16-le")
-"""The variable: the GUID of global variables, the length of its name, and, after the length of its value, its name."""
 
 
 def secure_boot(events: Sequence[LoggedEvent], bank: int) -> bool | None:

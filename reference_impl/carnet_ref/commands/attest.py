@@ -43,34 +43,29 @@ if TYPE_CHECKING:
     from carnet_ref.attestation.results import AppraisalRecord, Profiles
 
 AnyFormat = Format[Any, Any]
+#: Subcommands that appraise no file: the ``module:name`` of each, and its help in one line.
 FURTHER: Final = {
     "live": ("carnet_ref.commands.live:live", "Collect the evidence of this machine and appraise it (also --live)."),
     "policy": ("carnet_ref.commands.policy:policy", "Show what a policy asks for, and which keys there are."),
 }
-"""Subcommands that appraise no file: the ``module:name`` of each, and its help in one line."""
-LIVE: Final = "--live"
-"""Another name of the subcommand ``live``."""
+LIVE: Final = "--live"  #: Another name of the subcommand ``live``.
+#: The internal name of the command for files of any kind; it is not listed, and no file is mistaken for it.
 ANY: Final = "FILE"
-"""The internal name of the command for files of any kind; it is not listed, and no file is mistaken for it."""
 ANY_PLACE: Final = "carnet_ref.commands.attest_any:any_files"
+#: The name that steps use for the repeatable argument if further evidence would help them.
 EVIDENCE: Final = "evidence"
-"""The name that steps use for the repeatable argument if further evidence would help them."""
 ACCEPTED = 0
 REFUSED = 1
 MARKS = {True: "ok", False: "REFUSED", None: "-"}
 WIDTH = 22
-DELETE: Final = "\x7f"
-"""The one control character that JSON does not escape; it never occurs outside of strings."""
+DELETE: Final = "\x7f"  #: The one control character that JSON does not escape; it never occurs outside of strings.
+#: The most bytes of a file; reports, chains, manifests and collateral of real devices are far smaller.
 MOST_BYTES: Final = 1 << 24
-"""The most bytes of a file; reports, chains, manifests and collateral of real devices are far smaller."""
-MOST_FILES: Final = 64
-"""The most files that are read from one folder."""
+MOST_FILES: Final = 64  #: The most files that are read from one folder.
+#: The range of times in a token; the latest leaves room for an expiry.
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
-"""The range of times in a token; the latest leaves room for an expiry."""
-EAR_PROFILES: Final = ("draft", "veraison")
-"""The profiles of results, by their names in lower case."""
-PRESET_ID: Final = "carnet-{}:{}"
-"""The id of a preset of a format."""
+EAR_PROFILES: Final = ("draft", "veraison")  #: The profiles of results, by their names in lower case.
+PRESET_ID: Final = "carnet-{}:{}"  #: The id of a preset of a format.
 readable = click.Path(path_type=Path)
 at_option = click.option(
     "--at", metavar="TIME", help="When to appraise, in ISO 8601 (UTC unless it says). [default: now]"
@@ -165,12 +160,9 @@ def said(words: Mapping[Option, Any]) -> tuple[list[tuple[str, object]], list[tu
 class Issuer(NamedTuple):
     """Writes signed attestation results to a file."""
 
-    path: Path
-    """The file."""
-    key: SigningKey
-    """The key."""
-    profile: str
-    """The name of the results' profile."""
+    path: Path  #: The file.
+    key: SigningKey  #: The key.
+    profile: str  #: The name of the results' profile.
 
     def issue(self, appraised: AppraisalRecord, profiles: Profiles) -> None:
         """Write the result. Raises UsageError if a token cannot express it, or the file cannot be written."""

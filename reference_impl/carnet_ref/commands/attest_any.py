@@ -32,19 +32,14 @@ if TYPE_CHECKING:
     from carnet_ref.attestation.appraisal import Anchors, Appraisal, Requirement
     from carnet_ref.attestation.kinds import Layer
 
-FLAGS: Final = {"--json", "--help", "-h"}
-"""The options without a value."""
-SHARED: Final = {"--at", "--trust-anchor", "--require", "--json"}
-"""The options for every file, of any format."""
-ONCE: Final = {"--at", "--json"}
-"""The options that the command for a repetition leaves out."""
-ONE_RESULT: Final = {"--ear", "--ear-profile"}
-"""The options for a single file with evidence of one format."""
+FLAGS: Final = {"--json", "--help", "-h"}  #: The options without a value.
+SHARED: Final = {"--at", "--trust-anchor", "--require", "--json"}  #: The options for every file, of any format.
+ONCE: Final = {"--at", "--json"}  #: The options that the command for a repetition leaves out.
+ONE_RESULT: Final = {"--ear", "--ear-profile"}  #: The options for a single file with evidence of one format.
 ACCEPTED: Final = "ACCEPTED"
 REFUSED: Final = "REFUSED"
 NOT_APPRAISED: Final = "NOT APPRAISED"
-BAR: Final = 24
-"""The characters of a progress bar."""
+BAR: Final = 24  #: The characters of a progress bar.
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,11 +35,11 @@ DEFAULTS = {
     "model": "498 MB",
 }
 HOLDERS = {CAPACITY: 4, KEYS: 7}
+#: The tables that have further options, each with these options.
 DEMANDED = {
     CAPACITY: {*DEFAULTS, "holders", "rounds"},
     KEYS: {"dataset", "buffer", "holders", "model", "advantage"},
 }
-"""The tables that have further options, each with these options."""
 
 
 @click.command(short_help="Reproduce published transfer times, and plan capacity.")

@@ -170,5 +170,4 @@ def _command() -> click.Command:
     return click.command(name="live", help=HELP)(command)
 
 
-live: Final = _command()
-"""The subcommand."""
+live: Final = _command()  #: The subcommand.

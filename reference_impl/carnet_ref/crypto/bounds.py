@@ -21,6 +21,7 @@ from typing import Final
 
 from carnet_ref.crypto.primitives import KeyMaterialError
 
+#: The driver's limits of one key, by the exponent of the advantage: one limit for each of 2^-50 to 2^-65.
 DRIVER_UNITS: Final[Mapping[int, int]] = MappingProxyType(
     dict(
         enumerate(
@@ -34,9 +35,8 @@ DRIVER_UNITS: Final[Mapping[int, int]] = MappingProxyType(
         )
     )
 )
-"""The driver's limits of one key, by the exponent of the advantage: one limit for each of 2^-50 to 2^-65."""
+#: Blocks that the bound adds to those of every key: 97 for a key of 256 bits, and a half without random masks.
 SMALL_PRINT: Final = Fraction(195, 2)
-"""Blocks that the bound adds to those of every key: 97 for a key of 256 bits, and a half without random masks."""
 
 
 def one_key_confidentiality(blocks: int, messages: int) -> Fraction:

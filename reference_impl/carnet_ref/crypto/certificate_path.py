@@ -48,22 +48,21 @@ from cryptography.utils import CryptographyDeprecationWarning
 
 from carnet_ref.wire import MalformedError
 
+#: PEM without other text: RFC 7468 allows text around certificates, but it is not signed and could be changed.
 ONLY_PEM = re.compile(rb"(\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----)+\s*")
-"""PEM without other text: RFC 7468 allows text around certificates, but it is not signed and could be changed."""
 REMEMBERED = 256
 LONGEST_PATH = 10
 LARGEST_CHAIN = 64 * 1024
 CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
+#: The allowed sizes of RSA keys; the upper end bounds the cost of a verification.
 RSA_BITS, SHORTER_RSA = range(3072, 8193), range(2048, 8193)
-"""The allowed sizes of RSA keys; the upper end bounds the cost of a verification."""
-LONGEST_NAME = 200
-"""The most characters of a name that are shown."""
-TIME = "%Y-%m-%dT%H:%M:%SZ"
-"""The format of times in messages."""
+LONGEST_NAME = 200  #: The most characters of a name that are shown.
+TIME = "%Y-%m-%dT%H:%M:%SZ"  #: The format of times in messages.
 HASHES = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 UNDERSTOOD = {x509.BasicConstraints.oid, x509.KeyUsage.oid, x509.ExtendedKeyUsage.oid}
+#: Source: TCG, EK Credential Profile 2.5, section 3.3 (tcg-kp-AIKCertificate).
 TPM_KEY_PURPOSE = x509.ObjectIdentifier("2.23.133.8.3")
-"""Source: TCG, EK Credential Profile 2.5, section 3.3 (tcg-kp-AIKCertificate)."""
+#: Extended key usages by the names that RFC 5280, section 4.2.1.12, gives them; they are only shown.
 PURPOSES = {
     x509.oid.ExtendedKeyUsageOID.SERVER_AUTH: "serverAuth",
     x509.oid.ExtendedKeyUsageOID.CLIENT_AUTH: "clientAuth",
@@ -72,8 +71,8 @@ PURPOSES = {
     x509.oid.ExtendedKeyUsageOID.TIME_STAMPING: "timeStamping",
     x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING: "OCSPSigning",
 }
-"""Extended key usages by the names that RFC 5280, section 4.2.1.12, gives them; they are only shown."""
 
+#: The exceptions of `cryptography` for malformed certificates and revocation lists, if warnings are errors.
 UNREADABLE = (
     ValueError,
     TypeError,
@@ -83,10 +82,9 @@ UNREADABLE = (
     x509.UnsupportedGeneralNameType,
     Warning,
 )
-"""The exceptions of `cryptography` for malformed certificates and revocation lists, if warnings are errors."""
 
+#: The prefix of the warning of `cryptography` about a serial number that RFC 5280, section 4.1.2.2, forbids.
 SERIAL_WARNING = "Parsed a serial number which wasn't positive"
-"""The prefix of the warning of `cryptography` about a serial number that RFC 5280, section 4.1.2.2, forbids."""
 
 
 _WARNING_FILTERS = threading.RLock()

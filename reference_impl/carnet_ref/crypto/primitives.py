@@ -16,16 +16,15 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESGCMSIV
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+#: A source of random bytes, called with their number; it is passed in, so that a test can determine the bytes.
 Random = Callable[[int], bytes]
-"""A source of random bytes, called with their number; it is passed in, so that a test can determine the bytes."""
 
 Buffer = bytes | bytearray | memoryview
 
 NONCE_BYTES: Final = 12
 TAG_BYTES: Final = 16
 KEY_BYTES: Final = 32
-P384_BYTES: Final = 48
-"""The size of a field element, and of each half of a raw signature."""
+P384_BYTES: Final = 48  #: The size of a field element, and of each half of a raw signature.
 P521_BYTES: Final = 66
 SHA384_BYTES: Final = 48
 RSA_BITS: Final = 3072
@@ -307,8 +306,8 @@ class P384Share:
         return self._private.exchange(ec.ECDH(), point)
 
 
+#: Source: NIST SP 800-186, section 3.2.1.4.
 _P384_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFC7634D81F4372DDF581A0DB248B0A77AECEC196ACCC52973
-"""Source: NIST SP 800-186, section 3.2.1.4."""
 
 
 class X25519Share:

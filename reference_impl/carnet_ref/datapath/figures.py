@@ -146,11 +146,10 @@ FIGURES = _figures(
     ),
 )
 
-BOUNCE_BUFFERS = 32
-"""Bounce buffers to start with, 2 MiB each. Source: open-gpu-kernel-modules, uvm_conf_computing.h."""
+BOUNCE_BUFFERS = 32  #: Bounce buffers to start with, 2 MiB each. Source: open-gpu-kernel-modules, uvm_conf_computing.h.
 
+#: Largest piece that the user-mode driver encrypts under one IV. Source: PipeLLM's repository, pipellm.h.
 CUDA_UNIT_BYTES = 2**20
-"""Largest piece that the user-mode driver encrypts under one IV. Source: PipeLLM's repository, pipellm.h."""
 
 
 def with_unit(name: str) -> str:

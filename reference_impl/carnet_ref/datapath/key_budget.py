@@ -24,13 +24,13 @@ FULL: Final = Budget.of([CHUNK_BYTES]).units
 LONGEST: Final = CHUNK_BYTES // BLOCK_BYTES
 HOLDERS: Final = ENGINES - 1
 ORDERS_OF_A_HAND_OVER: Final = 8
+#: Orders, or reports, of a hand-over at most, and how long one is; a test compares both with a run.
 ORDER_BYTES: Final = 256
-"""Orders, or reports, of a hand-over at most, and how long one is; a test compares both with a run."""
 ORDER: Final = Budget.of([ORDER_BYTES]).units
 RECORDS: Final = 1 << 16
+#: Records that set a session up, each way, and what one takes with its header. Source: DSP0276 1.2.0, a sequence number
+#: of two bytes, whose end is a hard stop.
 RECORD: Final = Budget.of([1 << 16]).units + 1
-"""Records that set a session up, each way, and what one takes with its header. Source: DSP0276 1.2.0, a sequence number
-of two bytes, whose end is a hard stop."""
 MOST_HAND_OVERS: Final = 10**9
 
 

@@ -19,8 +19,7 @@ from carnet_ref.datapath.tables.gpu_travelling import fit as deck_fit
 from carnet_ref.keys import BLOCK_BYTES, UsageLimits
 
 MESSAGE = Size(2**20)
-MOST_CHUNKS = 80 * 10**9 // MESSAGE.octets
-"""What one H100 holds, in messages. Source: vendor figure, 80 GB."""
+MOST_CHUNKS = 80 * 10**9 // MESSAGE.octets  #: What one H100 holds, in messages. Source: vendor figure, 80 GB.
 
 MOST_HOLDERS = 1_000_000
 MOST_ROUNDS = 1_000_000_000

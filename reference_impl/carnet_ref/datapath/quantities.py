@@ -16,8 +16,8 @@ from typing import Self, TypeAlias
 
 from carnet_command.errors import UsageError
 
+#: A number of seconds in the midst of arithmetic, where it may be negative; a `Duration` has been checked.
 Seconds: TypeAlias = float
-"""A number of seconds in the midst of arithmetic, where it may be negative; a `Duration` has been checked."""
 
 LARGEST_SIZE = 2**63 - 1
 LONGEST_SECONDS = 1e10

@@ -18,10 +18,8 @@ from carnet_ref.pictures import write_picture
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GAP = 2
-"""Columns between two columns of a table."""
-NOTE = 6
-"""Columns that a note stands to the right of the row it belongs to."""
+GAP = 2  #: Columns between two columns of a table.
+NOTE = 6  #: Columns that a note stands to the right of the row it belongs to.
 
 
 def quantity(value: float, unit: str) -> str:

@@ -51,20 +51,14 @@ class Stage(StrEnum):
 class Task(NamedTuple):
     """One use of a resource; a schedule has thousands of tasks, so it is a plain tuple."""
 
-    stage: Stage
-    """What is done."""
-    resource: str
-    """What does it; a resource does one task at a time, in the order of the schedule."""
-    seconds: Seconds
-    """How long it takes."""
-    after: tuple[int, ...] = ()
-    """Positions, in the schedule, of the tasks it waits for."""
-    chunk: int | None = None
-    """The number of the chunk whose bytes it concerns, or ``None``."""
+    stage: Stage  #: What is done.
+    resource: str  #: What does it; a resource does one task at a time, in the order of the schedule.
+    seconds: Seconds  #: How long it takes.
+    after: tuple[int, ...] = ()  #: Positions, in the schedule, of the tasks it waits for.
+    chunk: int | None = None  #: The number of the chunk whose bytes it concerns, or ``None``.
+    #: The sealed channel those bytes are on, where a task seals, carries or opens, or clears what came on it.
     channel: str = ""
-    """The sealed channel those bytes are on, where a task seals, carries or opens, or clears what came on it."""
-    size: Size = NO_BYTES
-    """How many bytes it concerns."""
+    size: Size = NO_BYTES  #: How many bytes it concerns.
 
 
 @dataclass(frozen=True, slots=True)

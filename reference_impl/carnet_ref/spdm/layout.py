@@ -14,21 +14,17 @@ from typing import Any, ClassVar, Final, Self, TypeVar, dataclass_transform, get
 from carnet_ref.wire import Reader
 
 HASH_BYTES: Final = 48
-SIGNATURE_BYTES: Final = 96
-"""The responder's signatures: ECDSA over P-384."""
-REQUESTER_SIGNATURE_BYTES: Final = 384
-"""The requester's signatures: RSA-PSS with 3072 bits."""
+SIGNATURE_BYTES: Final = 96  #: The responder's signatures: ECDSA over P-384.
+REQUESTER_SIGNATURE_BYTES: Final = 384  #: The requester's signatures: RSA-PSS with 3072 bits.
 EXCHANGE_BYTES: Final = 96
 RANDOM_BYTES: Final = 32
-CONTEXT_BYTES: Final = 8
-"""The requester context that SPDM 1.3 adds to signed messages."""
+CONTEXT_BYTES: Final = 8  #: The requester context that SPDM 1.3 adds to signed messages.
 
 
 class Version(IntEnum):
     """SPDM versions, by the number in a message's first byte."""
 
-    V1_0 = 0x10
-    """Only GET_VERSION and VERSION carry it."""
+    V1_0 = 0x10  #: Only GET_VERSION and VERSION carry it.
     V1_1 = 0x11
     V1_2 = 0x12
     V1_3 = 0x13
@@ -138,8 +134,7 @@ class Message:
     """Base class of SPDM messages; without attributes of its own, a message's parameters have no meaning."""
 
     CODE: ClassVar[int]
-    PARTS: ClassVar[Mapping[str, Param | Part]]
-    """How attributes are laid out, as far as their annotations say."""
+    PARTS: ClassVar[Mapping[str, Param | Part]]  #: How attributes are laid out, as far as their annotations say.
 
     version: Version
 
@@ -178,8 +173,7 @@ class Message:
         return bytes([self.version, self.CODE, *self.params()]) + self.body()
 
 
-MESSAGES: Final[dict[int, type[Message]]] = {}
-"""Every kind of message, by its code."""
+MESSAGES: Final[dict[int, type[Message]]] = {}  #: Every kind of message, by its code.
 _Kind = TypeVar("_Kind", bound=Message)
 
 

@@ -75,8 +75,7 @@ class Send:
     """Effect: send one message to the peer, after a delay if the peer asked for one."""
 
     data: bytes
-    after: int = 0
-    """Microseconds."""
+    after: int = 0  #: Microseconds.
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +84,7 @@ class Identified:
 
     responder: Chain
     challenged: bool
-    summary: bytes = b""
-    """What the device says of its measurements, if it was asked in the challenge."""
+    summary: bytes = b""  #: What the device says of its measurements, if it was asked in the challenge.
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +131,7 @@ class Closed:
 SessionEffect = Send | Identified | Opened | Measured | MeasuredOutside | ApplicationData | KeysUpdated | Closed
 
 
-REFUSALS: Final = (SpdmError, MalformedError, CryptoError)
-"""Every error that a peer can cause."""
+REFUSALS: Final = (SpdmError, MalformedError, CryptoError)  #: Every error that a peer can cause.
 _PSK: Final = (PskExchange, PskExchangeRsp, PskFinish, PskFinishRsp)
 
 _Expected = TypeVar("_Expected", bound=Message)
@@ -251,8 +248,7 @@ def expect(kind: type[_Expected], message: Message) -> _Expected:
 class SecuredState(MessageState):
     """Base class of states inside a session, with the records of both directions."""
 
-    carries_applications: ClassVar[bool] = True
-    """Whether the application may send and receive in this state."""
+    carries_applications: ClassVar[bool] = True  #: Whether the application may send and receive in this state.
 
     sending: RecordKeys
     receiving: RecordKeys

@@ -40,12 +40,11 @@ COUNT_MEASUREMENTS: Final = 0
 ALL_MEASUREMENTS: Final = 0xFF
 SIGNATURE_REQUESTED: Final = 1
 SLOT_MASK: Final = 0x0F
+#: What CHALLENGE_AUTH asked for beside its slot until SPDM 1.2 (basic mutual authentication).
 MUTUAL_REQUESTED: Final = 0x80
-"""What CHALLENGE_AUTH asked for beside its slot until SPDM 1.2 (basic mutual authentication)."""
-LONGEST_EXTENSION: Final = 32
-"""The most that an ERROR adds after its parameters."""
+LONGEST_EXTENSION: Final = 32  #: The most that an ERROR adds after its parameters.
+#: What a piece of a message has before its bytes, and before the size of the whole in the first.
 CHUNK_HEADER_BYTES: Final = 12
-"""What a piece of a message has before its bytes, and before the size of the whole in the first."""
 SIZE_BYTES: Final = 4
 Param1 = Annotated[int, Param(0)]
 Param2 = Annotated[int, Param(1)]
@@ -57,13 +56,13 @@ SummaryHash = Annotated[bytes, octets(HASH_BYTES, "measurement summary", lambda 
 Signature = Annotated[bytes, octets(SIGNATURE_BYTES, "signature")]
 Opaque = Annotated[bytes, sized("opaque data")]
 _CONTEXT: Final = octets(CONTEXT_BYTES, "requester context", since=Version.V1_3)
+#: The opaque data of FINISH and of the messages that end other handshakes.
 _FINISH_OPAQUE: Final = sized("opaque data", since=Version.V1_4)
-"""The opaque data of FINISH and of the messages that end other handshakes."""
+#: The sequence number of a piece, which has four bytes from 1.4 on.
 _CHUNK_NUMBER: Final = Part(
     lambda reader, version, _: reader.number(4 if version >= Version.V1_4 else 2, "chunk sequence number"),
     lambda value, version: u32(value) if version >= Version.V1_4 else u16(value),
 )
-"""The sequence number of a piece, which has four bytes from 1.4 on."""
 
 
 # -- version, capabilities and algorithms: what the two ends agree on before anything is protected -------

@@ -53,8 +53,7 @@ _RSAPSS_3072: Final = 0x08
 _SPDM_SCHEDULE: Final = 0x01
 _MUTUAL: Final = Capability.MUT_AUTH | Capability.ENCAP
 _TRANSFER: Final = 0x1200
-_LONGEST: Final = 0x12000
-"""A chain of the longest kind, and what stands around it."""
+_LONGEST: Final = 0x12000  #: A chain of the longest kind, and what stands around it.
 _OFFERED: Final = (
     messages.AlgorithmTable(messages.DHE, _SECP384R1),
     messages.AlgorithmTable(messages.AEAD, _AES_256_GCM),
@@ -183,11 +182,10 @@ def _needed(tables: tuple[messages.AlgorithmTable, ...], *, mutual: bool) -> tup
     return tuple(table for table in tables if mutual or table.kind != messages.REQUESTER_ASYMMETRIC)
 
 
-H100: Final = Profile("h100", (Version.V1_1, Version.V1_2))
-"""What the H100's driver accepts."""
+H100: Final = Profile("h100", (Version.V1_1, Version.V1_2))  #: What the H100's driver accepts.
+#: What H100 boards were seen to offer: their reports, and the recorded board, speak 1.1 alone.
 H100_DEVICE: Final = Profile("h100-device", (Version.V1_1,))
-"""What H100 boards were seen to offer: their reports, and the recorded board, speak 1.1 alone."""
+#: The versions whose signatures name their purpose, with challenges, and with large messages in pieces.
 CURRENT: Final = Profile(
     "current", (Version.V1_2, Version.V1_3, Version.V1_4), Capability.CHAL | Capability.CHUNK, message=_LONGEST
 )
-"""The versions whose signatures name their purpose, with challenges, and with large messages in pieces."""

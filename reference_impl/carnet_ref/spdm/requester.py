@@ -194,8 +194,7 @@ class AwaitKeyUpdateAck(_AwaitAnswer):
     """
 
     awaits: ClassVar[str] = "KEY_UPDATE_ACK"
-    carries_applications: ClassVar[bool] = False
-    """Between keys nothing but the update is carried."""
+    carries_applications: ClassVar[bool] = False  #: Between keys nothing but the update is carried.
 
     before: secured.RecordKeys | None = None
 
@@ -238,8 +237,7 @@ class AwaitNewKeyAck(_AwaitAnswer):
     """State: The requester's next key was used."""
 
     awaits: ClassVar[str] = "KEY_UPDATE_ACK for the new key"
-    carries_applications: ClassVar[bool] = False
-    """Between keys nothing but the update is carried."""
+    carries_applications: ClassVar[bool] = False  #: Between keys nothing but the update is carried.
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Complete the key update."""
@@ -268,12 +266,9 @@ class AwaitEndSessionAck(_AwaitAnswer):
         return machine.Ended(), (machine.Closed(None),)
 
 
-_SLOT: Final = 0
-"""The requester's only slot."""
-_IMPLICIT: Final = 0
-"""The number of a GET_DIGESTS that nobody sent."""
-_MOST_REQUESTS: Final = 256
-"""How many requests a responder may make before the session is open."""
+_SLOT: Final = 0  #: The requester's only slot.
+_IMPLICIT: Final = 0  #: The number of a GET_DIGESTS that nobody sent.
+_MOST_REQUESTS: Final = 256  #: How many requests a responder may make before the session is open.
 
 
 def key_exchange(state: machine.MessageState, config: RequesterConfig, vca: bytes, chain: Chain) -> machine.SessionStep:
@@ -371,8 +366,7 @@ class _Finishing(machine.SecuredState):
     """The key exchange is over, and the handshake is not."""
 
     awaits: ClassVar[str] = ""
-    carries_applications: ClassVar[bool] = False
-    """Nothing but the handshake is carried before it is over."""
+    carries_applications: ClassVar[bool] = False  #: Nothing but the handshake is carried before it is over.
 
     config: RequesterConfig
     vca: bytes

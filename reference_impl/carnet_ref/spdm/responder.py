@@ -196,8 +196,7 @@ class AwaitNewKey(ResponderSecured):
     """State: Keys were updated; the requester has to use its next one."""
 
     awaits: ClassVar[str] = "KEY_UPDATE that verifies the new key"
-    carries_applications: ClassVar[bool] = False
-    """Between keys nothing but the update is carried."""
+    carries_applications: ClassVar[bool] = False  #: Between keys nothing but the update is carried.
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Acknowledge the requester's next key, which completes the update."""
@@ -209,8 +208,7 @@ class AwaitNewKey(ResponderSecured):
         return state, (*effects, machine.KeysUpdated())
 
 
-_HEARTBEAT_SECONDS: Final = 4
-"""Source: open-gpu-kernel-modules, spdm.c."""
+_HEARTBEAT_SECONDS: Final = 4  #: Source: open-gpu-kernel-modules, spdm.c.
 _PORTION: Final = 0x0400
 _LONGEST_CHAIN: Final = 0xFFFF
 _LAST_REQUEST: Final = 0xFF
@@ -306,8 +304,7 @@ class _Handshake(ResponderSecured):
     """The key exchange is over, and the handshake is not; ``requester`` is who has to sign FINISH."""
 
     awaits: ClassVar[str] = ""
-    carries_applications: ClassVar[bool] = False
-    """Nothing but the handshake is carried before it is over."""
+    carries_applications: ClassVar[bool] = False  #: Nothing but the handshake is carried before it is over.
 
     transcript: bytes
     secrets: HandshakeSecrets = field(repr=False)
@@ -441,10 +438,8 @@ class AwaitFinish(_Handshake):
         return established, (*effects, machine.Opened(session, OneTimeSecret(secrets.export)))
 
 
-SLOTS: Final = 1
-"""The one slot that has certificates, slot 0, as a mask."""
-_MOST_SHOWN: Final = 1 << 20
-"""How many bytes of certificates, with the requests for them, a challenge may be about."""
+SLOTS: Final = 1  #: The one slot that has certificates, slot 0, as a mask.
+_MOST_SHOWN: Final = 1 << 20  #: How many bytes of certificates, with the requests for them, a challenge may be about.
 
 
 @dataclass(frozen=True, slots=True)

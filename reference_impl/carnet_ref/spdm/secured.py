@@ -16,8 +16,8 @@ from carnet_ref.spdm.layout import Version, u16
 from carnet_ref.wire import MalformedError, Reader
 
 _ZEROS: Final = bytes(primitives.SHA384_BYTES)
+#: From 1.3 on, a PSK is extracted under another salt than an ECDHE secret, so that neither is taken for the other.
 _ONES: Final = b"\xff" * primitives.SHA384_BYTES
-"""From 1.3 on, a PSK is extracted under another salt than an ECDHE secret, so that neither is taken for the other."""
 
 
 def bin_concat(version: Version, size: int, label: str, context: bytes = b"") -> bytes:
@@ -113,11 +113,9 @@ class SessionSecrets:
 
 SECURED: Final = 0x06
 SPDM: Final = 0x05
-VENDOR: Final = 0x7E
-"""The MCTP message type that Carnet's own messages travel under: vendor-defined (DSP0239)."""
+VENDOR: Final = 0x7E  #: The MCTP message type that Carnet's own messages travel under: vendor-defined (DSP0239).
 LAST_SEQUENCE: Final = 0xFFFF
-MAX_PAYLOAD: Final = 0xFFFF - primitives.TAG_BYTES - 3
-"""The most that fits a record, after its size and type."""
+MAX_PAYLOAD: Final = 0xFFFF - primitives.TAG_BYTES - 3  #: The most that fits a record, after its size and type.
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +212,7 @@ def _unpack(plaintext: bytes) -> tuple[int, bytes]:
     return kind, reader.take(size - 1, "message")
 
 
-SECURED_VERSIONS: Final = (0x1100, 0x1200)
-"""DSP0277 1.1 and 1.2, whose records are alike."""
+SECURED_VERSIONS: Final = (0x1100, 0x1200)  #: DSP0277 1.1 and 1.2, whose records are alike.
 _SELECTION: Final = 0
 _SUPPORT: Final = 1
 _DMTF: Final = b"FTMD"

@@ -28,8 +28,8 @@ from carnet_ref.spdm.layout import RANDOM_BYTES, SIGNATURE_BYTES, Version, u16
 from carnet_ref.spdm.messages import GetMeasurements
 from carnet_ref.wire import MalformedError, Reader
 
+#: Raises `UntrustedChainError` unless the chain, root first and device last, is trusted now.
 Trust = Callable[[tuple[x509.Certificate, ...]], None]
-"""Raises `UntrustedChainError` unless the chain, root first and device last, is trusted now."""
 
 _LONG_FORM: Final = 0x82
 
@@ -137,8 +137,8 @@ def verify_finish(key: rsa.RSAPublicKey, version: Version, transcript: bytes, si
     primitives.verify_rsa_pss(key, signature, signed_bytes(version, Purpose.FINISH, transcript), "FINISH signature")
 
 
+#: What the state machines show when they make a token; nobody else imports it, which the tests check.
 MINT: Final = object()
-"""What the state machines show when they make a token; nobody else imports it, which the tests check."""
 
 
 def _check(mint: object) -> None:
@@ -159,10 +159,9 @@ class GpuSession:
     transcript: bytes
     responder: Chain
     mint: InitVar[object]
+    #: The chain whose key signed FINISH; nothing if the requester did not have to say who it is.
     requester: Chain | None = None
-    """The chain whose key signed FINISH; nothing if the requester did not have to say who it is."""
-    summary: bytes = b""
-    """What the responder said of its measurements in the key exchange, if it was asked."""
+    summary: bytes = b""  #: What the responder said of its measurements in the key exchange, if it was asked.
 
     def __post_init__(self, mint: object) -> None:
         _check(mint)
@@ -190,8 +189,7 @@ class _Report:
     nonce: bytes
     request: bytes
     response: bytes
-    before: bytes
-    """What was negotiated, from 1.2 on; before that, signatures do not cover it."""
+    before: bytes  #: What was negotiated, from 1.2 on; before that, signatures do not cover it.
 
     @property
     def report(self) -> bytes:
@@ -239,10 +237,8 @@ def key_bytes(key: ec.EllipticCurvePublicKey) -> bytes:
 
 _DMTF_SPECIFICATION: Final = 1
 _IMMUTABLE_ROM: Final = 0
-_TYPE_MASK: Final = 0x7F
-"""The bit above says whether the value is a digest or the raw bytes."""
-LONGEST_RUN: Final = 1 << 18
-"""How many bytes of unsigned measurements, with their requests, a signature may cover."""
+_TYPE_MASK: Final = 0x7F  #: The bit above says whether the value is a digest or the raw bytes.
+LONGEST_RUN: Final = 1 << 18  #: How many bytes of unsigned measurements, with their requests, a signature may cover.
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,9 @@ from carnet_ref.spdm.errors import BusyError, NotReadyError, PutOffError, Transf
 from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.wire import MalformedError
 
-LEAST_TRANSFER: Final = 42
-"""The least DataTransferSize that SPDM allows."""
+LEAST_TRANSFER: Final = 42  #: The least DataTransferSize that SPDM allows.
+#: What a piece holds at least, unless it is the last; so a message of so many bytes has a bounded number of pieces.
 LEAST_CHUNK: Final = LEAST_TRANSFER - messages.CHUNK_HEADER_BYTES - messages.SIZE_BYTES
-"""What a piece holds at least, unless it is the last; so a message of so many bytes has a bounded number of pieces."""
 _LAST_SEQUENCE: Final = 0xFFFF
 
 _Piece = TypeVar("_Piece", messages.ChunkSend, messages.ChunkResponse)
@@ -92,17 +91,14 @@ class Incoming:
         return replace(self, whole=whole, data=data, sequence=self.sequence + 1)
 
 
-MOST_TRIES: Final = 8
-"""How often one request is sent again, or asked after."""
-LONGEST_EXPONENT: Final = 23
-"""The longest wait is 2 to that power microseconds: eight seconds."""
+MOST_TRIES: Final = 8  #: How often one request is sent again, or asked after.
+LONGEST_EXPONENT: Final = 23  #: The longest wait is 2 to that power microseconds: eight seconds.
 _FIRST_PAUSE: Final = 1 << 10
-_MULTIPLIER: Final = 255
-"""A response that is not ready is kept as long as the standard can say."""
+_MULTIPLIER: Final = 255  #: A response that is not ready is kept as long as the standard can say.
+#: Requests that take no time to answer.
 _NEVER_LATE: Final = frozenset(
     {messages.GetVersion.CODE, messages.GetCapabilities.CODE, messages.NegotiateAlgorithms.CODE}
 )
-"""Requests that take no time to answer."""
 _OF_TRANSFERS: Final = frozenset(
     kind.CODE
     for kind in (
@@ -122,12 +118,9 @@ class TransferStep(NamedTuple, Generic[_Transfer_co]):
     """The result of a transfer step: the next state, the bytes to send, and the message if it is complete."""
 
     transfer: _Transfer_co
-    send: bytes | None = None
-    """Bytes of a message to send."""
-    whole: bytes | None = None
-    """A message that the state has to take."""
-    after: int = 0
-    """How many microseconds to wait before sending."""
+    send: bytes | None = None  #: Bytes of a message to send.
+    whole: bytes | None = None  #: A message that the state has to take.
+    after: int = 0  #: How many microseconds to wait before sending.
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,10 +280,8 @@ class ResponderTransfer(_Transfer):
     That is a request being reassembled (CHUNK_SEND) or deferred, and a response being fetched (CHUNK_GET).
     """
 
-    acknowledging: messages.ChunkSend | None = None
-    """The last piece of the request that is to be answered."""
-    waiting: bytes = b""
-    """The request that was put off."""
+    acknowledging: messages.ChunkSend | None = None  #: The last piece of the request that is to be answered.
+    waiting: bytes = b""  #: The request that was put off.
     token: int = 0
     deferrals: int = 0
 
@@ -369,8 +360,7 @@ class ResponderTransfer(_Transfer):
 
 
 _HEADER_BYTES: Final = 8
-_CARRIER_BYTES: Final = 8
-"""What an encapsulated message has around it, at most."""
+_CARRIER_BYTES: Final = 8  #: What an encapsulated message has around it, at most.
 
 
 def portion_of(

@@ -10,5 +10,4 @@ class Checks:
         return True
 
 
-EVERY = Checks()
-"""Every check."""
+EVERY = Checks()  #: Every check.

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES, TAG_BYTES, hkdf_sha384, sign_p384, verify_p384
 from carnet_ref.wire import join
 
+#: The counter of the first block of plaintext; the one before masks the tag (SP 800-38D, section 7.1).
 _FIRST_COUNTER = (2).to_bytes(4, "big")
-"""The counter of the first block of plaintext; the one before masks the tag (SP 800-38D, section 7.1)."""
 
 
 @contextmanager

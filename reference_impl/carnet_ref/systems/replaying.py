@@ -11,10 +11,8 @@ from carnet_spec.language import Family
 from carnet_spec.trace import TraceStep
 
 W = TypeVar("W")
-Claims = Mapping[str, Callable[[W], Iterator[str]]]
-"""What shows in a world, in bytes, that a claim is violated."""
-Env = Mapping[str, str]
-"""The arguments of a step, by the names of its parameters."""
+Claims = Mapping[str, Callable[[W], Iterator[str]]]  #: What shows in a world, in bytes, that a claim is violated.
+Env = Mapping[str, str]  #: The arguments of a step, by the names of its parameters.
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ class TrainingResult:
 class Trainer(Protocol):
     """The interface of a trainer; it is deterministic, so that a repeated round has the same result."""
 
-    name: ClassVar[str]
-    """The name by which the trainer is chosen."""
+    name: ClassVar[str]  #: The name by which the trainer is chosen.
 
     @property
     def hidden(self) -> int:
@@ -42,8 +41,8 @@ class Trainer(Protocol):
 TRAINERS: Final = ("numpy", "torch")
 
 
+#: The most units of a hidden layer: the model is sent to the GPU in one message, of at most 1 MiB.
 MOST_HIDDEN: Final = 256
-"""The most units of a hidden layer: the model is sent to the GPU in one message, of at most 1 MiB."""
 
 
 def trainer_named(name: str, hidden: int | None = None) -> Trainer:
@@ -64,8 +63,8 @@ def trainer_named(name: str, hidden: int | None = None) -> Trainer:
     return TorchModel() if hidden is None else TorchModel(hidden=hidden)
 
 
+#: A description of `sanitised`, used as the code that a holder names when it attests that it ran.
 SANITISER: Final = b"keep printable ASCII and ends of lines, and put a space for anything else"
-"""A description of `sanitised`, used as the code that a holder names when it attests that it ran."""
 _SPACED = bytes(each if each in b"\t\n\r" or 0x20 <= each < 0x7F else 0x20 for each in range(256))
 
 

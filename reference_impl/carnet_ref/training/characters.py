@@ -20,8 +20,8 @@ Array = npt.NDArray[np.float32]
 
 ALPHABET: Final = b"\0abcdefghijklmnopqrstuvwxyz .,'\n"
 VOCABULARY: Final = len(ALPHABET)
+#: The most updates of a model; a larger number in its header is malformed, and could overflow in the next round.
 MOST_UPDATES: Final = 2**53
-"""The most updates of a model; a larger number in its header is malformed, and could overflow in the next round."""
 DECAYS: Final = (np.float32(0.9), np.float32(0.99))
 
 

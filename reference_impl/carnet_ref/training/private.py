@@ -21,8 +21,8 @@ from carnet_ref.privacy import PrivacyParameterError, Release, Vector, clip
 from carnet_ref.training import Trainer, TrainingResult
 from carnet_ref.wire import MalformedError, join
 
+#: The largest bound and deviation: larger weights are useless, and far larger ones overflow in single precision.
 MOST: Final = 1e6
-"""The largest bound and deviation: larger weights are useless, and far larger ones overflow in single precision."""
 _HEAD: Final = 8
 _PARTS: Final = 3
 _BITS: Final = 53

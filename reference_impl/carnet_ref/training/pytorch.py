@@ -19,8 +19,7 @@ from carnet_ref.training.characters import VOCABULARY, batches, updates_of
 from carnet_ref.wire import MalformedError
 
 _HEAD = 8
-_COPIES = 3
-"""The arrays in a model: parameters, and Adam's two running means of their gradients."""
+_COPIES = 3  #: The arrays in a model: parameters, and Adam's two running means of their gradients.
 
 
 @dataclass(frozen=True, slots=True)

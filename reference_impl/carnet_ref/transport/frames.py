@@ -18,28 +18,17 @@ PLATFORM = "platform"
 class FrameKind(Enum):
     """The path of a frame, as far as the platform can tell."""
 
-    SESSION = 1
-    """Between the device and its owner: the session's set-up, and what is sealed in it."""
-    H2D = 2
-    """Through a copy engine, to the device: engine, claimed counter, ciphertext."""
-    D2H = 3
-    """From a copy engine: ciphertext."""
-    CHANNEL = 4
-    """Between two hosts."""
-    ROUTE = 5
-    """To the platform: whom to route the device to."""
-    RESET = 6
-    """To the platform, and from it to the device: reset, into the mode named."""
-    SEMAPHORE = 7
-    """A plain host-visible word that says something is done; anyone on the bus can write it."""
-    HOST_MEMORY = 8
-    """What code on the device wrote to unprotected host memory."""
-    FAULT = 9
-    """The device is unusable until a reset; visible to everybody, authenticated by nobody."""
-    REPORT = 10
-    """A device's report and chain, shown outside any session."""
-    WORK = 11
-    """To the device: work, authenticated with the session's launch key and not encrypted."""
+    SESSION = 1  #: Between the device and its owner: the session's set-up, and what is sealed in it.
+    H2D = 2  #: Through a copy engine, to the device: engine, claimed counter, ciphertext.
+    D2H = 3  #: From a copy engine: ciphertext.
+    CHANNEL = 4  #: Between two hosts.
+    ROUTE = 5  #: To the platform: whom to route the device to.
+    RESET = 6  #: To the platform, and from it to the device: reset, into the mode named.
+    SEMAPHORE = 7  #: A plain host-visible word that says something is done; anyone on the bus can write it.
+    HOST_MEMORY = 8  #: What code on the device wrote to unprotected host memory.
+    FAULT = 9  #: The device is unusable until a reset; visible to everybody, authenticated by nobody.
+    REPORT = 10  #: A device's report and chain, shown outside any session.
+    WORK = 11  #: To the device: work, authenticated with the session's launch key and not encrypted.
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +130,7 @@ class ProtocolError(Exception):
     """A peer violated the protocol; the party that detects it stops."""
 
 
-LARGEST_FRAME: Final = 1 << 24
-"""Bytes of a frame at most, in any run."""
+LARGEST_FRAME: Final = 1 << 24  #: Bytes of a frame at most, in any run.
 _LENGTH: Final = 4
 
 

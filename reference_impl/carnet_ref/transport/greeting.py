@@ -32,16 +32,15 @@ from carnet_ref.crypto.primitives import CryptoError, Random, hmac_sha384, verif
 from carnet_ref.transport.frames import receive_message, send_message
 from carnet_ref.wire import MalformedError, join, split, to_text
 
-LARGEST_GREETING: Final = 512
-"""Bytes of one of its messages at most."""
+LARGEST_GREETING: Final = 512  #: Bytes of one of its messages at most.
 NONCE_BYTES: Final = 32
 _INTRODUCTION: Final = "greeting of a party"
 _SHOWN: Final = 40
 _PARTY, _PLATFORM = b"carnet greeting: party", b"carnet greeting: platform"
 
 Send = Callable[[bytes], Awaitable[None]]
+#: Each carries one whole message; nothing that is received is longer than a greeting may be.
 Receive = Callable[[], Awaitable[bytes]]
-"""Each carries one whole message; nothing that is received is longer than a greeting may be."""
 
 
 def key_of_party(token: bytes, name: str) -> bytes:
@@ -89,15 +88,12 @@ def _both(name: str, party: bytes, platform: bytes) -> bytes:
     return join(name.encode("utf-8"), party, platform)
 
 
-GREETING_SECONDS: Final = 5.0
-"""How long a greeting may take, all of it."""
-UNGREETED: Final = 256
-"""Connections that have not greeted yet, at most."""
-BACKLOG: Final = 1024
-"""Connections that the system holds until they are accepted, at most."""
+GREETING_SECONDS: Final = 5.0  #: How long a greeting may take, all of it.
+UNGREETED: Final = 256  #: Connections that have not greeted yet, at most.
+BACKLOG: Final = 1024  #: Connections that the system holds until they are accepted, at most.
 
+#: Takes a party's name and its connection, once it has greeted.
 OnGreeted = Callable[[str, socket.socket], Awaitable[None]]
-"""Takes a party's name and its connection, once it has greeted."""
 
 
 @dataclass(slots=True)

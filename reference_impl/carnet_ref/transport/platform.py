@@ -33,8 +33,8 @@ from carnet_ref.transport.node import Node
 from carnet_ref.wire import MalformedError
 from carnet_spec.trace import TraceStep
 
+#: What crosses beside a session's own messages.
 _ENGINES: Final = frozenset({FrameKind.H2D, FrameKind.D2H, FrameKind.WORK, FrameKind.HOST_MEMORY, FrameKind.SEMAPHORE})
-"""What crosses beside a session's own messages."""
 _SESSION: Final = frozenset({FrameKind.SESSION, FrameKind.REPORT, FrameKind.FAULT})
 
 
@@ -203,10 +203,10 @@ def _packed(phase: TrafficPhase) -> bytes:
 
 
 _FOR_THE_PLATFORM = frozenset({FrameKind.ROUTE, FrameKind.RESET})
+#: What only the device can put on the bus.
 _FROM_THE_DEVICE = frozenset({FrameKind.D2H, FrameKind.FAULT, FrameKind.REPORT, FrameKind.HOST_MEMORY})
-"""What only the device can put on the bus."""
+#: What reaches the device from where it is routed to, and from its owner.
 _TO_THE_DEVICE = frozenset({FrameKind.H2D, FrameKind.WORK})
-"""What reaches the device from where it is routed to, and from its owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,12 +291,11 @@ class ListenError(CarnetError):
     exit_code = ExitCode.USAGE
 
 
+#: How often a name may pass to a newer connection before the one that has it keeps it for as long as it stays.
 TAKEOVERS: Final = 3
-"""How often a name may pass to a newer connection before the one that has it keeps it for as long as it stays."""
+#: Bytes that may wait for a party to take them, before a party that sends it more has to wait.
 OUTGOING: Final = 1 << 22
-"""Bytes that may wait for a party to take them, before a party that sends it more has to wait."""
-STALLED_SECONDS: Final = 5.0
-"""How long a party may take nothing while others wait for it."""
+STALLED_SECONDS: Final = 5.0  #: How long a party may take nothing while others wait for it.
 
 
 def listen(port: int) -> socket.socket:

@@ -131,8 +131,7 @@ def _send(writer: asyncio.StreamWriter, frames: Iterable[Frame]) -> None:
         writer.write(encode_frame(frame))
 
 
-TOLD: Final = "told.json"
-"""The file in which the device's last words are."""
+TOLD: Final = "told.json"  #: The file in which the device's last words are.
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,6 +131,7 @@ def report(g: job.Gpu, s: job.Session, m: Shown, q: Told, h: job.Gpu) -> Formula
     return job.in_session(g, s) & ~job.revoked(g) & mode & code & (h == g)
 
 
+#: What makes a GPU sound while it trains.
 IN_TRAINING = (
     "claim trains-verified",
     "claim no-silent-reset",
@@ -138,7 +139,6 @@ IN_TRAINING = (
     "lemma mode_is_kept",
     "lemma session_ends_here",
 )
-"""What makes a GPU sound while it trains."""
 
 rank_bond = partial(COMPOSITION.bond, of=End.UPPER, reading=RANKS)
 

@@ -31,14 +31,10 @@ from carnet_spec.language.tracing import traced_twice
 class GuardKind(Enum):
     """The kinds of guards."""
 
-    REQUIRE = "require"
-    """A check that the acting party makes."""
-    GIVEN = "given"
-    """A fact about the environment that makes the step possible; no party reads it."""
-    ACTOR = "actor"
-    """The acting agent follows the protocol (corrupt agents act through the adversary's actions)."""
-    FRESH = "fresh"
-    """The condition that a value was never used before."""
+    REQUIRE = "require"  #: A check that the acting party makes.
+    GIVEN = "given"  #: A fact about the environment that makes the step possible; no party reads it.
+    ACTOR = "actor"  #: The acting agent follows the protocol (corrupt agents act through the adversary's actions).
+    FRESH = "fresh"  #: The condition that a value was never used before.
 
 
 class Effect(Enum):

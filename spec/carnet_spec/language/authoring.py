@@ -40,8 +40,7 @@ __all__ = [
 
 _Named = TypeVar("_Named", Profile, Variant)
 
-HONEST = ("alice", "anna", "anton", "agnes")
-"""The names of honest agents in instances; further ones are numbered."""
+HONEST = ("alice", "anna", "anton", "agnes")  #: The names of honest agents in instances; further ones are numbered.
 
 
 def by_name(*listed: _Named) -> dict[str, _Named]:
@@ -107,8 +106,8 @@ class LemmaClaims:
         self.draft.lemma_claim(LemmaClaim(name, sentence, id, source, self.threats, hypotheses, examinations, theorems))
 
 
+#: For each fair action, the values of some of its parameters in the fair steps.
 Chosen = Mapping[str, Mapping[str, Callable[..., Individual]]]
-"""For each fair action, the values of some of its parameters in the fair steps."""
 
 
 @dataclass(frozen=True)
@@ -133,11 +132,11 @@ class Promises:
         self.draft.eventually(name, when, then, sentence=sentence, each=each, fair=fair, given=given, requirement=id)
 
 
+#: A decorator that states a function as a lemma, under every threat model or under some.
 StateLemma = Callable[[Callable[..., Formula]], Invariant]
-"""A decorator that states a function as a lemma, under every threat model or under some."""
 
+#: For each variant, the claims and liveness properties that are violated in it, each with the threat models.
 Falls = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""For each variant, the claims and liveness properties that are violated in it, each with the threat models."""
 
 
 @dataclass(frozen=True)
@@ -190,8 +189,7 @@ def amounts_in_words(*amounts: tuple[int, str]) -> str:
     return ", ".join(f"{number} {what if number == 1 else _plural(what)}" for number, what in amounts if number)
 
 
-Sizes = Mapping[str, tuple[int, str]]
-"""For each size, by name: its default, and a noun for what it counts."""
+Sizes = Mapping[str, tuple[int, str]]  #: For each size, by name: its default, and a noun for what it counts.
 
 
 def sizes_for(scale: Scale, sizes: Sizes, where: str) -> dict[str, int]:

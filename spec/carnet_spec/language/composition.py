@@ -42,8 +42,8 @@ from carnet_spec.language.tracing import SourceLocation, called_from, traced_twi
 # symbols of the other. It translates the terms of the built protocol, so no formula is written twice. A symbol that
 # neither protocol has, such as a constant for the one user under consideration, is declared separately.
 
+#: A symbol as authors write it: a relation, a function, a constant, a variable or a flag.
 Symbolic = Expression | Relation | Function[Any]
-"""A symbol as authors write it: a relation, a function, a constant, a variable or a flag."""
 Stated = TypeVar("Stated", bound=Callable[..., Expression])
 
 
@@ -275,16 +275,13 @@ class BuiltBond:
     """A bond with the formulas that it names."""
 
     bond: Bond
-    assumed: Mapping[str, terms.Term]
-    """The assumed formulas, in the symbols of their protocol."""
-    read: Mapping[str, terms.Term]
-    """The assumed formulas, translated to the other protocol."""
-    premises: Mapping[str, terms.Term]
-    """The formulas that the other protocol establishes."""
+    assumed: Mapping[str, terms.Term]  #: The assumed formulas, in the symbols of their protocol.
+    read: Mapping[str, terms.Term]  #: The assumed formulas, translated to the other protocol.
+    premises: Mapping[str, terms.Term]  #: The formulas that the other protocol establishes.
+    #: For each threat model of the other protocol, all formulas that are assumed and proved there.
     hypotheses_by_threat: Mapping[str, Mapping[str, terms.Term]]
-    """For each threat model of the other protocol, all formulas that are assumed and proved there."""
+    #: Rigid symbols whose interpretation is mutable: for these, the bond holds in each state separately.
     moving: tuple[terms.Symbol, ...]
-    """Rigid symbols whose interpretation is mutable: for these, the bond holds in each state separately."""
 
 
 class Composition:
@@ -465,10 +462,10 @@ def _invariant(kind: str, protocol: Protocol, invariant: Invariant, lacking: lis
     return {f"{kind} {invariant.name}": invariant.formula}
 
 
+#: For each kind of formula, the function that looks it up in a protocol.
 _LOOKED_UP: Mapping[str, Callable[[Protocol, str, tuple[str, ...]], dict[str, terms.Term]]] = {
     "assumption": _assumption,
     "axiom": _axiom,
     "claim": _claim,
     "lemma": _lemma,
 }
-"""For each kind of formula, the function that looks it up in a protocol."""

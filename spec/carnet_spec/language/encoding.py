@@ -23,10 +23,9 @@ from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.lemma_claims import Case, Examination, Hypothesis, LemmaClaim, Means
 from carnet_spec.language.terms import Kind, Role, Sort, Symbol, Term, Var
 
+#: The name of this encoding; an encoding that has to be decoded differently has another name.
 FORMAT = "carnet-protocol/1"
-"""The name of this encoding; an encoding that has to be decoded differently has another name."""
-MOST_SHOWN = 60
-"""The most characters of a text that an error shows."""
+MOST_SHOWN = 60  #: The most characters of a text that an error shows.
 
 Json = str | int | bool | None | list["Json"] | dict[str, "Json"]
 
@@ -260,6 +259,7 @@ def _read_variable(decoder: Decoder, value: Json) -> Var:
 TERM: Form[Term] = Form(_write_term, _read_term)
 _TERMS = _each(TERM)
 _VARIABLES: Form[tuple[Var, ...]] = _each(Form(_write_term, _read_variable))
+#: The words with which terms begin: for each the class of term, and the forms of its fields.
 _NODES: Mapping[str, tuple[Callable[..., Term], tuple[Form[Any], ...]]] = {
     "variable": (Var, (_TEXT, _SORT)),
     "member": (terms.Member, (_SORT, _TEXT)),
@@ -273,7 +273,6 @@ _NODES: Mapping[str, tuple[Callable[..., Term], tuple[Form[Any], ...]]] = {
     "implies": (terms.Implies, (TERM, TERM)),
     "if": (terms.IfThenElse, (TERM, TERM, TERM)),
 }
-"""The words with which terms begin: for each the class of term, and the forms of its fields."""
 _WORDS = {
     kind: (word, tuple(zip((field.name for field in dataclasses.fields(kind)), forms, strict=True)))  # type: ignore[arg-type] # each class is a dataclass
     for word, (kind, forms) in _NODES.items()
@@ -354,8 +353,8 @@ _GOAL = _record(
 _ASSUMPTION = _record(statements.Assumption, {"id": _TEXT, "sentence": _TEXT, "built_in": _FLAG})
 _DEFENCE = _record(statements.Defence, _all(_TEXT, "id", "title", "base"))
 
+#: An action whose steps are fair, the values that some of its parameters have in these steps, and how fair they are.
 _FairAction = tuple[str, tuple[tuple[str, Term], ...], bool]
-"""An action whose steps are fair, the values that some of its parameters have in these steps, and how fair they are."""
 _GIVEN = Fields({"parameter": _TEXT, "value": TERM})
 _FAIR_STEPS = Fields(
     {"action": _TEXT, "given": _each(Form(_GIVEN.write, _GIVEN.read)), "strong": replace(_FLAG, default=False)}
@@ -446,6 +445,7 @@ _LEMMA_CLAIM = _record(
     },
 )
 
+#: The parts of a protocol beside its sorts and symbols.
 PROTOCOL = Fields(
     {
         **_all(_TEXT, "protocol", "title", "variant"),
@@ -463,4 +463,3 @@ PROTOCOL = Fields(
         "lemma_claims": replace(_each(_LEMMA_CLAIM), default=()),
     }
 )
-"""The parts of a protocol beside its sorts and symbols."""

@@ -14,11 +14,10 @@ from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.requirements import NormativeText
 from carnet_spec.language.statements import Goal
 
-Scale = Mapping[str, int]
-"""Sizes of an instance by name, for instance ``{"holders": 2, "rounds": 1}``."""
+Scale = Mapping[str, int]  #: Sizes of an instance by name, for instance ``{"holders": 2, "rounds": 1}``.
 
+#: The profile, where a family has it, for goals that need more rounds than the profile of a run has.
 DIRECTED = "directed"
-"""The profile, where a family has it, for goals that need more rounds than the profile of a run has."""
 
 
 def all_sizes(scale: Scale, defaults: Scale, where: str) -> dict[str, int]:
@@ -44,15 +43,12 @@ class Variant:
     name: str
     title: str
     label: str = ""
-    without: tuple[str, ...] = ()
-    """Defences that the variant lacks."""
-    over: str = ""
-    """The variant to which this one adds a layer; the claims of both are checked together."""
+    without: tuple[str, ...] = ()  #: Defences that the variant lacks.
+    over: str = ""  #: The variant to which this one adds a layer; the claims of both are checked together.
+    #: The sizes for attack searches on this variant, if those of the family lack its parts.
+    #:
+    #: ``carnet verify`` tries these sizes, too, for expected violations that the instances of its profile do not show.
     hunts: tuple[Profile, ...] = ()
-    """The sizes for attack searches on this variant, if those of the family lack its parts.
-
-    ``carnet verify`` tries these sizes, too, for expected violations that the instances of its profile do not show.
-    """
 
     def __post_init__(self) -> None:
         require_fields(self, f"Variant {self.name!r}", name=str, title=str, label=str, over=str)
@@ -69,8 +65,7 @@ class Finding:
     claim: str
     variant: str = ""
     without: tuple[str, ...] = ()
-    about: str = ""
-    """The name of the design that the finding is about, if the family distinguishes several."""
+    about: str = ""  #: The name of the design that the finding is about, if the family distinguishes several.
 
     def __post_init__(self) -> None:
         require_fields(self, f"Finding {self.id!r}", id=str, title=str, threat=str, claim=str, variant=str, about=str)
@@ -88,8 +83,7 @@ class Service:
     title: str
     available: str
     where: str
-    needed_by: frozenset[str] = frozenset()
-    """The variants that need it."""
+    needed_by: frozenset[str] = frozenset()  #: The variants that need it.
 
     def __post_init__(self) -> None:
         require_fields(self, f"Service {self.id!r}", id=str, title=str, available=str, where=str, needed_by=Set)
@@ -137,17 +131,12 @@ class PartyView:
     """What one party sees of the data of an honest party, and what it is trusted for."""
 
     kind: PartyKind
-    party: str
-    """The name of the party in the design."""
+    party: str  #: The name of the party in the design.
     sees: Visibility
-    detail: str
-    """What exactly the party sees, in words."""
-    limited_by: tuple[str, ...] = ()
-    """The claims that the party sees no more; if empty, this is not checked."""
-    trusted_for: str = ""
-    """What the party is trusted for; empty if for nothing."""
-    assumed_in: tuple[str, ...] = ()
-    """The assumptions, or hypotheses of lemma claims, that state this trust."""
+    detail: str  #: What exactly the party sees, in words.
+    limited_by: tuple[str, ...] = ()  #: The claims that the party sees no more; if empty, this is not checked.
+    trusted_for: str = ""  #: What the party is trusted for; empty if for nothing.
+    assumed_in: tuple[str, ...] = ()  #: The assumptions, or hypotheses of lemma claims, that state this trust.
 
     def __post_init__(self) -> None:
         what = f"PartyView {self.party!r}"
@@ -220,8 +209,8 @@ class Family:
     #: there is one.
     text: NormativeText = field(default_factory=NormativeText)
     _drafts: dict[str, Draft] = field(init=False, default_factory=dict, compare=False, repr=False)
+    #: A cache of built variants; a copy made by ``replace`` has its own.
     _whole: dict[str, Protocol] = field(init=False, default_factory=dict, compare=False, repr=False)
-    """A cache of built variants; a copy made by ``replace`` has its own."""
     _digests: dict[tuple[str, tuple[str, ...]], str] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )

@@ -15,10 +15,8 @@ from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import Sort
 
 Member = TypeVar("Member")
-Row = tuple[str, ...]
-"""Element names, one for each argument of a symbol."""
-MOST_MOVES = (1 << 63) - 1
-"""The largest budget; the amount spent is stored in one machine word."""
+Row = tuple[str, ...]  #: Element names, one for each argument of a symbol.
+MOST_MOVES = (1 << 63) - 1  #: The largest budget; the amount spent is stored in one machine word.
 
 
 class InLine(Set[Row]):

@@ -13,8 +13,7 @@ from enum import StrEnum
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.naming import require_name
 
-LeftOut = str
-"""The hypothesis that cases need not satisfy; empty if they satisfy all."""
+LeftOut = str  #: The hypothesis that cases need not satisfy; empty if they satisfy all.
 
 
 class Means(StrEnum):

@@ -8,8 +8,7 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-MOST_ROWS = 200
-"""The most rows of a table that are shown; a last one says how many more there are."""
+MOST_ROWS = 200  #: The most rows of a table that are shown; a last one says how many more there are.
 _LEFT = ' style="text-align:left;padding:2px 8px"'
 
 

@@ -45,6 +45,7 @@ def and_known(name: str, known: Iterable[str]) -> str:
 # -- fields ------------------------------------------------------------------------------------------------------------
 # Checks of the types of fields that an author writes: a string instead of a tuple, for example, is refused.
 
+#: The names of types in errors, singular and plural.
 _NAMED: dict[object, tuple[str, str]] = {
     str: ("a string", "strings"),
     int: ("a number", "numbers"),
@@ -55,7 +56,6 @@ _NAMED: dict[object, tuple[str, str]] = {
     Mapping: ("a mapping", "mappings"),
     Set: ("a set", "sets"),
 }
-"""The names of types in errors, singular and plural."""
 
 
 def require_fields(value: object, what: str, **shapes: Any) -> None:

@@ -28,8 +28,7 @@ class Notation:
 MATH = Notation("∀", "∃", "∧", "∨", "¬", "→", "≠")
 ASCII = Notation("forall ", "exists ", "&", "|", "~", "->", "!=")
 
-_LOOSE, _IMPLIES, _OR, _AND, _TIGHT = range(5)
-"""The precedence levels of operators, loosest first."""
+_LOOSE, _IMPLIES, _OR, _AND, _TIGHT = range(5)  #: The precedence levels of operators, loosest first.
 
 _Names = Mapping[terms.Var, str]
 

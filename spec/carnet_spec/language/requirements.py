@@ -25,8 +25,7 @@ from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.naming import and_known
 from carnet_spec.language.protocol import Protocol
 
-FILE = "requirements.md"
-"""The name of the file with a protocol's normative text, beside the module of the protocol."""
+FILE = "requirements.md"  #: The name of the file with a protocol's normative text, beside the module of the protocol.
 
 
 class Level(Enum):
@@ -99,10 +98,10 @@ def text_beside(file: str) -> NormativeText:
         raise SpecificationError(f"{place} cannot be read: {error}") from None
 
 
+#: The beginning of a normative sentence: an id in bold, at the start of a paragraph or of a list item.
 OPENING = re.compile(
     r"^(?:[*-] +)?\*\*(?P<id>(?=[A-Z]*[-\d])[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*)\*\*(?P<rest>.*)", re.MULTILINE
 )
-"""The beginning of a normative sentence: an id in bold, at the start of a paragraph or of a list item."""
 _WHOLE = re.compile(r"(?:\*(?P<title>[^*]+)\.\* +)?(?P<sentence>.+?)\s*\(Source: (?P<source>.+)\)")
 _OBLIGES_NOBODY = re.compile(r"\b([Nn]o|[Nn]obody|[Nn]one)\b[^.,:;]*\b(MUST|SHOULD)\b")
 _ASSUMPTION = re.compile(r"A\d+|ASM-.+")

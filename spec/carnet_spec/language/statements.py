@@ -26,8 +26,7 @@ class Assumption:
         require_name("an assumption", self.id)
 
 
-UNNAMED = "axiom: "
-"""The prefix for an axiom that names no assumption, in lists of assumptions."""
+UNNAMED = "axiom: "  #: The prefix for an axiom that names no assumption, in lists of assumptions.
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,7 @@ class Axiom:
         return self.assumption or UNNAMED + self.name
 
 
-UNRESTRICTED = "unrestricted"
-"""The id of the only threat model of a protocol that declares none."""
+UNRESTRICTED = "unrestricted"  #: The id of the only threat model of a protocol that declares none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,8 @@ class Threat:
     id: str
     title: str
     axioms: tuple[Axiom, ...]
+    #: Whether its adversary only listens and deduces, so that deductions are all the steps it takes.
     passive: bool = False
-    """Whether its adversary only listens and deduces, so that deductions are all the steps it takes."""
 
     def __post_init__(self) -> None:
         require_name("a threat model", self.id)
@@ -77,8 +75,7 @@ class Defence:
 
     id: str
     title: str
-    base: str = ""
-    """The variant from which it is removed; empty: the protocol's first main variant."""
+    base: str = ""  #: The variant from which it is removed; empty: the protocol's first main variant.
 
     def __post_init__(self) -> None:
         require_name("a defence", self.id)
@@ -101,8 +98,7 @@ class Invariant:
     params: tuple[Var, ...]
     body: Term
     says: str = ""
-    under: tuple[str, ...] = ()
-    """The threat models a lemma is limited to; empty: all."""
+    under: tuple[str, ...] = ()  #: The threat models a lemma is limited to; empty: all.
 
     def __post_init__(self) -> None:
         require_name("a claim or lemma", self.name)
@@ -149,8 +145,7 @@ class Goal:
     params: tuple[Var, ...]
     body: Term
     sentence: str
-    rounds: int = 1
-    """How many rounds an instance needs before the goal can be reached."""
+    rounds: int = 1  #: How many rounds an instance needs before the goal can be reached.
 
     def __post_init__(self) -> None:
         require_name("a goal", self.name)

@@ -20,8 +20,8 @@ class Sort:
 
     name: str
     members: tuple[str, ...] | None = field(default=None, hash=False)
+    #: Whether elements of the sort can be drawn fresh, that is, never used before.
     fresh: bool = field(default=False, hash=False)
-    """Whether elements of the sort can be drawn fresh, that is, never used before."""
 
     @property
     def is_enumeration(self) -> bool:
@@ -35,18 +35,13 @@ BOOL = Sort("Bool")
 class Kind(Enum):
     """Who may read a symbol; the visibility lint uses these kinds."""
 
-    PUBLIC = "public"
-    """Published and rigid: any party may read it."""
-    STATE = "state"
-    """The local state of one role."""
-    MESSAGE = "message"
-    """Sent as a message or shown as evidence: any party may read it, the platform included."""
+    PUBLIC = "public"  #: Published and rigid: any party may read it.
+    STATE = "state"  #: The local state of one role.
+    MESSAGE = "message"  #: Sent as a message or shown as evidence: any party may read it, the platform included.
+    #: A fact about the environment that no honest party can observe (who is corrupt, which GPU is genuine).
     TRUTH = "truth"
-    """A fact about the environment that no honest party can observe (who is corrupt, which GPU is genuine)."""
-    GHOST = "ghost"
-    """A history variable, which only claims read."""
-    KNOWLEDGE = "knowledge"
-    """The knowledge of an agent."""
+    GHOST = "ghost"  #: A history variable, which only claims read.
+    KNOWLEDGE = "knowledge"  #: The knowledge of an agent.
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +227,7 @@ def children(term: Term) -> tuple[Term, ...]:
     return _CHILDREN[type(term)](term)
 
 
+#: For each kind of term, the function that returns its direct subterms; a table is the fastest way to find it.
 _CHILDREN: Mapping[type, Callable[[Any], tuple[Term, ...]]] = {
     Apply: lambda term: term.args,
     Var: lambda term: (),
@@ -246,7 +242,6 @@ _CHILDREN: Mapping[type, Callable[[Any], tuple[Term, ...]]] = {
     IfThenElse: lambda term: (term.test, term.then, term.otherwise),
     Truth: lambda term: (),
 }
-"""For each kind of term, the function that returns its direct subterms; a table is the fastest way to find it."""
 
 
 def subterms(term: Term) -> Iterator[Term]:
@@ -308,6 +303,7 @@ def rebuild(term: Term, change: Callable[[Term], Term]) -> Term:
     return term if all(map(operator.is_, before, after)) else _WITH_CHILDREN[type(term)](term, after)
 
 
+#: For each kind of term that has subterms, the function that returns the same with other ones.
 _WITH_CHILDREN: Mapping[type, Callable[[Any, tuple[Any, ...]], Term]] = {
     Apply: lambda term, args: Apply(term.symbol, args),
     And: lambda _, parts: And(parts),
@@ -319,7 +315,6 @@ _WITH_CHILDREN: Mapping[type, Callable[[Any, tuple[Any, ...]], Term]] = {
     Implies: lambda _, parts: Implies(*parts),
     IfThenElse: lambda _, parts: IfThenElse(*parts),
 }
-"""For each kind of term that has subterms, the function that returns the same with other ones."""
 
 
 def substitute(term: Term, values: Mapping[Var, Term]) -> Term:

@@ -23,15 +23,14 @@ from carnet_spec.language.errors import MisuseError
 
 Traced = TypeVar("Traced")
 
+#: The folders of the language and its theories.
 LIBRARY_FOLDERS = tuple(str(PurePath(__file__).parents[1] / room) for room in ("language", "theories"))
-"""The folders of the language and its theories."""
+#: The prefixes of the names of audit events that a function must not cause.
 _REFUSED = ("open", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "signal.", "webbrowser.")
-"""The prefixes of the names of audit events that a function must not cause."""
+#: The instructions that assign or delete a global; every second byte of code is one, or a cache that is 0.
 _WRITES = frozenset(dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
-"""The instructions that assign or delete a global; every second byte of code is one, or a cache that is 0."""
 _tracing = threading.local()
-_said_twice: set[CodeType] = set()
-"""The code objects of functions that were called twice with equal results."""
+_said_twice: set[CodeType] = set()  #: The code objects of functions that were called twice with equal results.
 
 
 def traced_twice(function: Callable[..., object], say: Callable[[], Traced]) -> Traced:

@@ -28,8 +28,7 @@ from carnet_spec.language.naming import and_known
 from carnet_spec.language.protocol import Protocol, listed, terms_of_action
 from carnet_spec.language.tracing import called_from
 
-OBSERVER = terms.Role("observer", honest=False)
-"""Compares what two runs show, and takes no other step."""
+OBSERVER = terms.Role("observer", honest=False)  #: Compares what two runs show, and takes no other step.
 Spoken = TypeVar("Spoken", bound=Expression | Relation | Function[Any])
 
 
@@ -355,8 +354,7 @@ def _symbol_of(what: Expression | Relation | Function[Any]) -> terms.Symbol:
 # -- leaks -------------------------------------------------------------------------------------------------------------
 # What two runs show of a secret, and whether a claim speaks of it: of each symbol and each action by itself.
 
-_Said = tuple[tuple[terms.Term, ...], terms.Term]
-"""Arguments of a symbol, and its value at them."""
+_Said = tuple[tuple[terms.Term, ...], terms.Term]  #: Arguments of a symbol, and its value at them.
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,13 @@ from pathlib import Path
 from carnet_spec.language.errors import SpecificationError
 
 ENTRY_POINTS = "carnet.protocols"
-DEFAULT = "gpu-travelling"
-"""The protocol that Carnet was made for; it is listed first."""
+DEFAULT = "gpu-travelling"  #: The protocol that Carnet was made for; it is listed first.
 _FOUND = sorted(each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)]) if each.ispkg)
+#: The protocols of this package.
 OWN = {
     id: f"carnet_spec.protocols.{id.replace('-', '_')}:FAMILY"
     for id in sorted((name.replace("_", "-") for name in _FOUND), key=lambda id: (id != DEFAULT, id))
 }
-"""The protocols of this package."""
 
 
 def registered() -> dict[str, str]:

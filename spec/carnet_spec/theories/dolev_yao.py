@@ -67,17 +67,14 @@ class SharedSecret(Known):
     """The Diffie-Hellman secret of two exponents, in either order."""
 
 
-Field = Individual | Known
-"""A part of a tuple: what everybody knows, such as a name, or what only some have."""
+Field = Individual | Known  #: A part of a tuple: what everybody knows, such as a name, or what only some have.
 
 
 class Primitive:
     """A message that a cryptographic primitive makes from fields, possibly under a key; two fields are a pair."""
 
-    reveals = True
-    """Whether anybody can get the fields back."""
-    malleable = False
-    """Whether a field can be replaced without the key, and the others stay."""
+    reveals = True  #: Whether anybody can get the fields back.
+    malleable = False  #: Whether a field can be replaced without the key, and the others stay.
 
     def __init__(self, *fields: Field, key: Known | None = None, owner: Individual | None = None) -> None:
         """Say what goes in.

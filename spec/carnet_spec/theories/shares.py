@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 
 Row = tuple[int, ...]
-Draws = Callable[[int, int], Iterable[Row]]
-"""For a modulus and a number of values, the noise that is equally likely."""
+Draws = Callable[[int, int], Iterable[Row]]  #: For a modulus and a number of values, the noise that is equally likely.
 
 
 @dataclass(frozen=True, slots=True)

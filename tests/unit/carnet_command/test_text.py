@@ -61,8 +61,7 @@ def test_a_report_fits_a_narrow_terminal(command: list[str], monkeypatch: pytest
     assert [line for line in lines if len(line) > 60] == []
 
 
-ANY = st.text(st.characters())
-"""Every character there is, halves of characters included."""
+ANY = st.text(st.characters())  #: Every character there is, halves of characters included.
 
 
 @given(ANY)

@@ -15,8 +15,7 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 TOY = str(FIXTURES / "toy.py")
 CONTROLS = str(FIXTURES / "controls.py")
 WIDE = str(FIXTURES / "wide.py")
-FASTEST = explorer().name
-"""The engine that visits states where none is asked for."""
+FASTEST = explorer().name  #: The engine that visits states where none is asked for.
 
 
 @dataclass(frozen=True)

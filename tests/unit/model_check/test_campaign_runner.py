@@ -26,8 +26,8 @@ pytestmark = pytest.mark.processes
 NEEDS_MORE = (f"{FIXTURES / 'needs_more.py'}:FOUND", "--variant", "forgetful", "--engine", "explicit")
 WRONG = control("wrong_claim")
 SLOW = pytest.mark.slow
+#: Engines that are named are asked, whatever certificates say.
 BOTH = (TOY, "--engine", "induction", "--engine", FASTEST)
-"""Engines that are named are asked, whatever certificates say."""
 LAPS = (f"{FIXTURES / 'laps.py'}:FAMILY", "--engine", "explicit")
 
 
@@ -186,12 +186,12 @@ ENDINGS: dict[str, tuple[Callable[[], None], str]] = {
 }
 
 
+#: What the workers of engines run, before something else takes its place.
 ANSWER: dict[str, Callable[[Any], Iterable[Any]]] = {
     "induction": solve,
     "explicit": explorer._run,
     "cvc5": cvc5.answer,
 }
-"""What the workers of engines run, before something else takes its place."""
 
 
 @dataclass(frozen=True)

@@ -75,11 +75,11 @@ def test_a_changed_journal_is_refused(path: Path, statement: str) -> None:
         opened(path)
 
 
+#: The same entries in a table that takes values of any type.
 LOOSE = (
     "CREATE TABLE loose (number, kind, nonce, sealed); INSERT INTO loose SELECT * FROM entries;"
     "DROP TABLE entries; ALTER TABLE loose RENAME TO entries;"
 )
-"""The same entries in a table that takes values of any type."""
 
 
 @pytest.mark.parametrize(

@@ -189,8 +189,7 @@ def appends(folder: Path, count: int) -> Callable[[Callable[[int], None]], None]
     return work
 
 
-STEPS = 32
-"""More calls of the operating system than the head of two entries takes."""
+STEPS = 32  #: More calls of the operating system than the head of two entries takes.
 
 
 @pytest.mark.mends("M2", "M3", "T1")

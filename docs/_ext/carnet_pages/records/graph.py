@@ -22,11 +22,10 @@ from . import recorders
 from .measurements import MEASUREMENTS
 
 RESULTS = recorders.RESULTS
+#: A part of a record: its name, the digest of the design that it is about, and the digest of the design now.
 Part = tuple[str, str | None, str | None]
-"""A part of a record: its name, the digest of the design that it is about, and the digest of the design now."""
 Parts = Iterable[Part]
-About = Callable[[Family, Any], Parts]
-"""What the record of a protocol is about, given what it says."""
+About = Callable[[Family, Any], Parts]  #: What the record of a protocol is about, given what it says.
 
 
 @dataclass(frozen=True)
@@ -34,15 +33,13 @@ class Target:
     """A record."""
 
     name: str
-    files: tuple[str, ...]
-    """Patterns of its files, below ``docs/results``."""
+    files: tuple[str, ...]  #: Patterns of its files, below ``docs/results``.
     make: Callable[[], object]
+    #: About what making all of it costs on two cores after a change that keeps most of what shows its answers.
     seconds: int
-    """About what making all of it costs on two cores after a change that keeps most of what shows its answers."""
+    #: What it is about; a measurement is about no design, so it is never stale.
     parts: Callable[[], Parts] | None = None
-    """What it is about; a measurement is about no design, so it is never stale."""
-    after: tuple[str, ...] = ()
-    """The targets that it reads."""
+    after: tuple[str, ...] = ()  #: The targets that it reads.
 
     @cached_property
     def stale(self) -> list[str]:
@@ -87,10 +84,8 @@ class _Kind:
     """The same record of each protocol."""
 
     name: str
-    seconds: int
-    """What it costs for GPU Travelling."""
-    others: int
-    """What it costs for another protocol."""
+    seconds: int  #: What it costs for GPU Travelling.
+    others: int  #: What it costs for another protocol.
     parts: About
     has: Callable[[Family], object]
     files: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+#: For each its cost in seconds on two cores, its files and a line of shell. ``faults.csv`` is written by hand.
 MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
     "asymml": (*(120, ("asymml/*",)), "OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.asymml_pages"),
     "audit": (*(10, ("audit/*",)), "python -m tests.benchmarks.audit_pages"),
@@ -66,4 +67,3 @@ MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
     "spdm-recordings": (30, ("spdm-recordings.csv",), "python -m tests.evidence.spdm_table"),
     "appraisal-times": (30, ("appraisal-times.csv",), "python -m tests.benchmarks.appraisals"),
 }
-"""For each its cost in seconds on two cores, its files and a line of shell. ``faults.csv`` is written by hand."""

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[4]
 RESULTS = ROOT / "docs" / "results"
+#: What the pages show of a verdict.
 SHOWN = (
     *("protocol", "variant", "claim", "threat", "engine", "verdict", "bound", "expected"),
     *("detail", "assumptions", "defences", "kind"),
 )
-"""What the pages show of a verdict."""
 
 
 def commands(family: Family) -> Iterator[tuple[str, list[str]]]:
@@ -148,8 +148,7 @@ def is_carried_out(family: Family) -> bool:
     return replay_of(family.id) is not None
 
 
-BY_HAND = frozenset({"gpu-travelling"})
-"""The protocols whose attacks are chosen by hand."""
+BY_HAND = frozenset({"gpu-travelling"})  #: The protocols whose attacks are chosen by hand.
 
 
 def replays(family: Family) -> None:
@@ -287,6 +286,7 @@ def mutated(family: Family) -> None:
     _write(file, counted_mutants.judged(family, file.with_suffix(".found.xz")))
 
 
+#: What is recorded of each protocol by itself.
 RECORDERS: Mapping[str, Callable[[Family], None]] = {
     "accounts": accounted,
     "agreement": agreed,
@@ -299,7 +299,6 @@ RECORDERS: Mapping[str, Callable[[Family], None]] = {
     "places": places,
     "proofs": certified,
 }
-"""What is recorded of each protocol by itself."""
 
 
 def _write(path: Path, value: Any) -> None:

@@ -32,10 +32,8 @@ EXISTS: Final = "exists"
 ATOMS: Final = (HOLDS, EQUAL)
 QUANTIFIERS: Final = (FORALL, EXISTS)
 
-Env = tuple[int, ...]
-"""Ground terms for bound variables, the innermost first."""
-Closure = tuple[Env, int]
-"""A formula with terms for its bound variables."""
+Env = tuple[int, ...]  #: Ground terms for bound variables, the innermost first.
+Closure = tuple[Env, int]  #: A formula with terms for its bound variables.
 
 
 class Node(NamedTuple):
@@ -186,12 +184,9 @@ class TermBank:
 # If a model makes a general formula true and one of its instances false, that instance is added. When there is no
 # model any more, the instances are reduced to those that the contradiction needs.
 
-ROUNDS = 400
-"""The most rounds, each with one model."""
-MOST_WAYS = 100
-"""The most distinct ways in which a formula can be false that are considered."""
-AT_ONCE = 3
-"""The most instances of one formula that a model adds."""
+ROUNDS = 400  #: The most rounds, each with one model.
+MOST_WAYS = 100  #: The most distinct ways in which a formula can be false that are considered.
+AT_ONCE = 3  #: The most instances of one formula that a model adds.
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +197,7 @@ class ProofNeeds:
     cases: list[int] = field(default_factory=list)
 
 
-_Want = tuple[Closure, Env] | int
-"""An instance of a closure at terms, or a term for a case split."""
+_Want = tuple[Closure, Env] | int  #: An instance of a closure at terms, or a term for a case split.
 
 
 def proof_needs(grounding: Grounding, deadline: float = math.inf) -> ProofNeeds | None:
@@ -266,10 +260,8 @@ def _smallest(grounding: Grounding, switches: list[Any]) -> list[str]:
     return [str(switch) for switch in core]
 
 
-Values = tuple[int, ...]
-"""The values of terms in a model, by number."""
-Scope = tuple[int | None, ...]
-"""Terms for bound variables, as far as they have been chosen."""
+Values = tuple[int, ...]  #: The values of terms in a model, by number.
+Scope = tuple[int | None, ...]  #: Terms for bound variables, as far as they have been chosen.
 
 
 class _Matching(NamedTuple):
@@ -501,10 +493,8 @@ def joined(kind: str, parts: Iterator[Callable[[], bool | None]]) -> bool | None
 # A quantified formula, with terms for its free variables, is a proposition. If it is existential, its witness is an
 # eigenvariable. Sorts are uninterpreted; of an enumeration Z3 knows only that its members are distinct.
 
-DEEPEST = 3
-"""The most nested function applications in a term that is made for instantiation."""
-DEEPEST_MET = 4
-"""The same for terms that occur in formulas."""
+DEEPEST = 3  #: The most nested function applications in a term that is made for instantiation.
+DEEPEST_MET = 4  #: The same for terms that occur in formulas.
 
 
 class Grounding:

@@ -173,8 +173,7 @@ class CaseSplit:
 
 
 Tree = UseHypothesis | Instantiate | IntroduceWitness | Split | CaseSplit | Close
-_Need = Fact | int
-"""A fact, or an eigenvariable that was introduced: what a step or a refutation depends on."""
+_Need = Fact | int  #: A fact, or an eigenvariable that was introduced: what a step or a refutation depends on.
 _Found = tuple[Tree, frozenset[_Need]]
 
 
@@ -187,8 +186,7 @@ class _Applied:
     added: frozenset[_Need]
 
 
-_NOTHING = Close((), ())
-"""Placeholder for the rest of a tree that is not known yet."""
+_NOTHING = Close((), ())  #: Placeholder for the rest of a tree that is not known yet.
 
 
 class Search:

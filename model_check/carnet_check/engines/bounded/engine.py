@@ -18,10 +18,8 @@ from carnet_command.text import counted
 from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
 from carnet_spec.trace import Trace
 
-DEFAULT_DEPTH = 8
-"""The most steps of a run."""
-DEFAULT_RLIMIT = 20_000_000
-"""Units of Z3's resource counter for one claim and one number of steps."""
+DEFAULT_DEPTH = 8  #: The most steps of a run.
+DEFAULT_RLIMIT = 20_000_000  #: Units of Z3's resource counter for one claim and one number of steps.
 ANY_NUMBER = "any number of everything"
 
 
@@ -157,8 +155,7 @@ BMC = BoundedModelChecking()
 # --------------------------------------------------------------------------------------------------
 # Checking the runs that the solver found: the interpreter takes every step, in the solver's structure.
 
-AS_FOUND = "as found"
-"""The name of the size of an instance that the solver chose."""
+AS_FOUND = "as found"  #: The name of the size of an instance that the solver chose.
 
 
 def violation(reference: str, plan: Plan, threat: Threat, claim: str, found: FoundRun) -> Coverage:

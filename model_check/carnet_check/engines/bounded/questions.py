@@ -24,8 +24,8 @@ from carnet_spec.language import Action, Effect, Instance, Row, Sort, Symbol, Th
 from carnet_spec.language.terms import BOOL, FALSE, And, Apply, IfThenElse, Kind, Member, Not, Or, Term, Var, rebuild
 from carnet_spec.trace import TraceStep
 
+#: Called with a claim, a threat model or an empty text, and the number of steps of an answer.
 OnAnswer = Callable[[str, str, int], None]
-"""Called with a claim, a threat model or an empty text, and the number of steps of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ class Questions:
 # Worker processes import this module. If there is a run, a small finite structure is read from the model, since the
 # interpreter needs one; the interpreter then decides whether it is a run.
 
+#: The numbers of elements of each sort that are tried for a structure, before any number is allowed.
 SIZES = (1, 2, 3, 4, 6)
-"""The numbers of elements of each sort that are tried for a structure, before any number is allowed."""
 Sizes = Mapping[Sort, int]
 
 
@@ -454,8 +454,7 @@ def _definition(symbol: Symbol, params: tuple[Var, ...], value: Term) -> str:
 
 # -- The reserved symbols for states and steps of a run: one for each place in it ------------------
 
-Slots = Mapping[Symbol, Apply]
-"""The constant of one step for each parameter of an action."""
+Slots = Mapping[Symbol, Apply]  #: The constant of one step for each parameter of an action.
 
 
 def at_step(symbol: Symbol, place: int) -> Symbol:

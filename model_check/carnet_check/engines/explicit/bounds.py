@@ -9,8 +9,7 @@ from pathlib import Path
 from carnet_check.engines.exploration import NO_CAPS, Caps
 from carnet_command.interrupts import require_uninterrupted
 
-Report = Callable[[int, int], None]
-"""Called about once a second with the states found and the depth reached."""
+Report = Callable[[int, int], None]  #: Called about once a second with the states found and the depth reached.
 
 
 class Watch:

@@ -20,14 +20,11 @@ from carnet_spec.language import Action, GuardKind, Instance, Protocol, Row, Sym
 from carnet_spec.language.analysis.polarity import signed_parts
 from carnet_spec.language.expressions import used_symbol
 
-WORD = 64
-"""The bits of a machine word; no field crosses the boundary of two words."""
+WORD = 64  #: The bits of a machine word; no field crosses the boundary of two words.
 
-Value = str | bool
-"""The value of a place: an element of a sort, or whether a relation holds there."""
+Value = str | bool  #: The value of a place: an element of a sort, or whether a relation holds there.
 
-Pattern = tuple[frozenset[str] | None, ...]
-"""For each argument, the elements that it may be; None allows any."""
+Pattern = tuple[frozenset[str] | None, ...]  #: For each argument, the elements that it may be; None allows any.
 
 
 def matches(pattern: Pattern, row: Row) -> bool:
@@ -44,8 +41,8 @@ class Place:
     values: tuple[Value, ...]
     shift: int = 0
     mask: int = 0
+    #: Callbacks for when the place gets a field: writing its first value is a change from then on.
     unclear: dict[Callable[[], None], None] = field(default_factory=dict)
-    """Callbacks for when the place gets a field: writing its first value is a change from then on."""
 
     def bits(self, value: Value) -> int:
         """Return the bits of the field for a value."""
@@ -314,11 +311,9 @@ def changes(term: Term) -> bool:
 # --------------------------------------------------------------------------------------------------
 # Patterns: the places that a formula may read and an update may write, for all values of variables.
 
-Domains = Mapping[str, Row]
-"""The possible elements of each variable."""
+Domains = Mapping[str, Row]  #: The possible elements of each variable.
 
-Read = tuple[str, Pattern]
-"""The name of a mutable symbol, and the pattern of the rows that are read."""
+Read = tuple[str, Pattern]  #: The name of a mutable symbol, and the pattern of the rows that are read.
 
 
 def read_by(term: Term, domains: Domains, folding: Folding) -> Iterator[Read]:

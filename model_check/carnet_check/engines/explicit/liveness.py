@@ -48,8 +48,7 @@ from carnet_spec.language.analysis.fair_parts import divided
 from carnet_spec.trace import Trace, TraceStep
 
 RESPONSE = "$response "
-ALLOWED = "$allowed "
-"""Prefixes of the names of monitors other than triggers; no goal of a specification has them."""
+ALLOWED = "$allowed "  #: Prefixes of the names of monitors other than triggers; no goal of a specification has them.
 
 
 def lassos(
@@ -85,8 +84,7 @@ def lassos(
     return _joined(found, rules)
 
 
-Stated = tuple[str, Eventually]
-"""The name of a property, and the property for given elements, with a unique name."""
+Stated = tuple[str, Eventually]  #: The name of a property, and the property for given elements, with a unique name.
 
 
 def _together(protocol: Protocol, instance: Instance, liveness: Sequence[Eventually]) -> list[list[Stated]]:
@@ -242,8 +240,7 @@ def _response_of(live: Eventually) -> Goal:
 # state reached at more cost, so it may represent that one for reachability. But a run that goes on for ever needs the
 # steps of its own states.
 
-UNNAMED = 0
-"""The label of the steps of all actions that are not named."""
+UNNAMED = 0  #: The label of the steps of all actions that are not named.
 
 
 class GraphSearch(PackedSearch):
@@ -416,10 +413,8 @@ class Graph:
 
 # -- Rounds: where a waiting run can stay for ever fairly, and the paths there and around ----------
 
-Step = tuple[int, int, int]
-"""A step of a graph: its source, its target, and its label."""
-Idle = Mapping[int, Marks]
-"""For each fair action, by its label, the states in which it is not open."""
+Step = tuple[int, int, int]  #: A step of a graph: its source, its target, and its label.
+Idle = Mapping[int, Marks]  #: For each fair action, by its label, the states in which it is not open.
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,8 @@ class Model:
     relevance: Relevance
     queries: Queries
     again: Callable[[], Model]  # builds the same model anew, also in another process
+    #: Computes the representative of the states that differ by renaming interchangeable elements, if there are any.
     canonical: Canonicalizer | None = None
-    """Computes the representative of the states that differ by renaming interchangeable elements, if there are any."""
 
 
 def build(

@@ -26,8 +26,7 @@ from carnet_spec.language import Row
 # place stores the predecessors of states. A path is found backwards: every place is asked for a predecessor in the
 # level before.
 
-HAND_OVER_AT = 16_000
-"""The number of states after which the search is handed over to places."""
+HAND_OVER_AT = 16_000  #: The number of states after which the search is handed over to places.
 
 
 class Places(Protocol):
@@ -209,10 +208,8 @@ class PlacesSearch(PackedSearch):
 # expanding a level needs new fields, the results of that level are dropped, every owner adopts the new common layout,
 # and the level is expanded again. States found before keep their integers.
 
-Fields = Sequence[tuple[str, Row]]
-"""The places of a protocol that have fields, in the order in which they got them."""
-_PRIME = 1_000_003
-"""The owner of a state depends on its remainder modulo this prime, and so on each of its bits."""
+Fields = Sequence[tuple[str, Row]]  #: The places of a protocol that have fields, in the order in which they got them.
+_PRIME = 1_000_003  #: The owner of a state depends on its remainder modulo this prime, and so on each of its bits.
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,8 +351,7 @@ class Owner(PackedSearch):
 # A place must run the same code as this process. If a place is lost, its states are lost, too, so the search ends and
 # reports that.
 
-BEGINNING = 2 * STARTING
-"""Seconds that the cluster may take to start on all its processors."""
+BEGINNING = 2 * STARTING  #: Seconds that the cluster may take to start on all its processors.
 
 
 class RayPlaces:

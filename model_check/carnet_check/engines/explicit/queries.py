@@ -17,8 +17,7 @@ from typing import Any
 from carnet_check.engines.explicit.layout import Condition, Folding, Layout, conditions_in
 from carnet_spec.language import Row, Symbol, Term, terms
 
-Names = Mapping[str, str]
-"""The Python name of each variable."""
+Names = Mapping[str, str]  #: The Python name of each variable.
 
 Lines = list[str]
 

@@ -15,8 +15,7 @@ from carnet_check.engines.explicit.memory import Memo
 from carnet_spec.language import Term
 
 Writes = dict[Place, Value]
-Change = tuple[int, int] | None
-"""Masks such that ``(s | first) ^ second`` is the changed state; None for no change."""
+Change = tuple[int, int] | None  #: Masks such that ``(s | first) ^ second`` is the changed state; None for no change.
 
 
 def changed(s: int, change: Change) -> int:

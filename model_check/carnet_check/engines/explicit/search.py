@@ -26,11 +26,11 @@ from carnet_spec.language import Protocol
 # --------------------------------------------------------------------------------------------------
 # The results of a search so far, storing them when a level is complete, and resuming another search from them.
 
+#: The attributes that a checkpoint stores unchanged, besides the states.
 NOTED = (
     *("counted", "counted_for", "depth", "dominated", "expanded", "fired", "level_ends", "levels"),
     *("passed_over", "passed_over_for"),
 )
-"""The attributes that a checkpoint stores unchanged, besides the states."""
 _AT_ONCE = 1 << 12
 
 
@@ -123,17 +123,13 @@ class SearchState:
 # -- Breadth-first search over packed states -------------------------------------------------------
 
 CHUNK = 4096
-COUNTED_AT_ONCE = 1 << 16
-"""The most states per chunk for which represented states are counted; few chunks find more."""
-SAMPLE = 250
-"""The number of states in the sample that decides which memos are joined."""
-WORTHWHILE = 0.5
-"""A joint memo is worthwhile if it distinguishes at most this share of the sample."""
-ARRANGED_FROM = 2000
-"""The number of states from which on memos are joined."""
+COUNTED_AT_ONCE = 1 << 16  #: The most states per chunk for which represented states are counted; few chunks find more.
+SAMPLE = 250  #: The number of states in the sample that decides which memos are joined.
+WORTHWHILE = 0.5  #: A joint memo is worthwhile if it distinguishes at most this share of the sample.
+ARRANGED_FROM = 2000  #: The number of states from which on memos are joined.
 
+#: The masks of a change, and the memo of the deductions that it enables, or None.
 MemoisedChange = tuple[int, int, Memo[Change] | None]
-"""The masks of a change, and the memo of the deductions that it enables, or None."""
 
 
 @dataclass(slots=True)
@@ -182,8 +178,7 @@ def all_moves(parts: list[Moves | None]) -> Moves | None:
     return Moves(tuple(chain(part.effects for part in some)), tuple(chain(part.actions for part in some)))
 
 
-Sighting = tuple[int, ...]
-"""The numbers of the monitors that hold."""
+Sighting = tuple[int, ...]  #: The numbers of the monitors that hold.
 
 
 def sightings_of(model: Model, number: int, monitor: Monitor | None = None) -> Memo[Sighting]:

@@ -38,8 +38,7 @@ from carnet_spec.language.terms import Apply, IfThenElse, Member, subterms
 # The first value of each place is number 0, and places that permutations map to each other get their fields at the same
 # time. So a representative stays one when places get fields later: it has 0 there.
 
-REMEMBERED = 1 << 18
-"""The most broken ties that are memoised."""
+REMEMBERED = 1 << 18  #: The most broken ties that are memoised.
 
 
 def canonicalizer_of(explored: SymmetryInput) -> Canonicalizer | None:
@@ -313,17 +312,14 @@ def _elements(sorts: Iterable[Sort], row: Row) -> tuple[Element, ...]:
 #
 # A permutation is admitted only if it maps facts to facts. A poor guess only reduces the reduction.
 
-Element = tuple[str, str]
-"""The name of a sort, and an element of it."""
+Element = tuple[str, str]  #: The name of a sort, and an element of it.
 
-Fact = tuple[Hashable, tuple[Element, ...]]
-"""A label of a fact, and its elements in order."""
+Fact = tuple[Hashable, tuple[Element, ...]]  #: A label of a fact, and its elements in order.
 
-Elements = tuple[Element, ...]
-"""Elements of one or several sorts that move together."""
+Elements = tuple[Element, ...]  #: Elements of one or several sorts that move together.
 
+#: Disjoint bundles, each of which can be exchanged with every other one, element by element.
 BundleClass = tuple[Elements, ...]
-"""Disjoint bundles, each of which can be exchanged with every other one, element by element."""
 
 
 def interchangeable(elements: Sequence[Element], facts: Iterable[Fact]) -> tuple[BundleClass, ...]:
@@ -437,8 +433,8 @@ def _mapped(fact: Fact, exchanged: Mapping[Element, Element]) -> Fact:
 #
 # The bundles of all classes are numbered consecutively, so a permutation is a list with the new number of each.
 
+#: For each bundle, by number, the number of the one whose place it takes, of the same class.
 Permutation = Sequence[int]
-"""For each bundle, by number, the number of the one whose place it takes, of the same class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -540,8 +536,8 @@ class Orbits:
 #
 # Source: B. McKay, "Practical Graph Isomorphism", Congressus Numerantium 30, 1981.
 
+#: For each bundle, how many of its class come before it; bundles with equal ranks are not ordered yet.
 Ranks = tuple[int, ...]
-"""For each bundle, how many of its class come before it; bundles with equal ranks are not ordered yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,9 @@ from carnet_check.minimise import Slicer
 from carnet_spec.language import GuardKind, Protocol, Row
 from carnet_spec.trace import Trace, TraceStep
 
+#: The most memoised answers before all are dropped, so that memory does not grow with the walks.
 MOST_ANSWERS = 400_000
-"""The most memoised answers before all are dropped, so that memory does not grow with the walks."""
-CHUNK = 2_000
-"""The number of steps between two checks of the bounds."""
+CHUNK = 2_000  #: The number of steps between two checks of the bounds.
 
 
 class PackedWalks:
@@ -297,15 +296,13 @@ class GuardObserver:
 # action, then by the element of its part, then by the arguments. It does not depend on earlier computations, so the
 # seed and the number of a walk determine every step.
 
+#: An action is memoised as a whole if its bits distinguish at most this number of states of a sample.
 MOST = SAMPLE // 4
-"""An action is memoised as a whole if its bits distinguish at most this number of states of a sample."""
+#: Otherwise it is split by the elements of parameters, if each part distinguishes at most this share of them.
 SHARE = 0.9
-"""Otherwise it is split by the elements of parameters, if each part distinguishes at most this share of them."""
-MANY = 256
-"""The most parts; each costs a look-up in every state, unless no bit changed that it reads."""
+MANY = 256  #: The most parts; each costs a look-up in every state, unless no bit changed that it reads.
 
-Chosen = tuple[int, Row]
-"""A step: the number of its action or part, and its elements."""
+Chosen = tuple[int, Row]  #: A step: the number of its action or part, and its elements.
 
 
 class EnabledSteps:

@@ -263,12 +263,12 @@ def _order(task: Task, found: Coverage) -> tuple[int, ...]:
 # --------------------------------------------------------------------------------------------------
 # Worker processes for searches: they can be killed, report their progress, and leave Ctrl-C to their parent.
 
+#: Seconds without progress after which a search counts as stuck; its budget is counted in states and bytes.
 PATIENCE = 3600.0
-"""Seconds without progress after which a search counts as stuck; its budget is counted in states and bytes."""
 
 
+#: Called with each running search and its numbers of states and levels.
 OnProgress = Callable[[Sequence[tuple[Search, int, int]]], None]
-"""Called with each running search and its numbers of states and levels."""
 
 
 class Progress(NamedTuple):
@@ -356,8 +356,7 @@ def _run(part: tuple[Visits, Search, int]) -> Iterator[Progress | CacheStatistic
 # Every trace from the cache is replayed in the interpreter, like a newly found one. That there are no other violations
 # is trusted.
 
-ENDED = (None, "violation")
-"""The ends of explorations that are stored: complete, or every claim was violated."""
+ENDED = (None, "violation")  #: The ends of explorations that are stored: complete, or every claim was violated.
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,7 @@ class FindsLassos(typing.Protocol):
         """Look for lassos; see :meth:`~carnet_check.engines.interface.DecidesLiveness.lassos`."""
 
 
-Watch = Callable[[int, int], None]
-"""Called now and then with the states seen and the depth reached."""
+Watch = Callable[[int, int], None]  #: Called now and then with the states seen and the depth reached.
 
 
 def search(explorer: Visits, task: Search, watch: Watch | None = None) -> Coverage:
@@ -277,16 +276,16 @@ def describe_length(protocol: Protocol, trace: Trace) -> str:
 # -- The caps of explorations ----------------------------------------------------------------------
 
 GIBIBYTE = 1 << 30
+#: The caps of the explorations of a profile; the workers share the memory.
 CAPS = {
     "tiny": Caps(states=3_000_000, memory=4 * GIBIBYTE),
     "ci": Caps(states=100_000_000, memory=7 * GIBIBYTE),
 }
-"""The caps of the explorations of a profile; the workers share the memory."""
 DIRECTED_CAPS = Caps(states=2_000_000, memory=4 * GIBIBYTE)
+#: The most states if interpretations are drawn at random, as only violations can be established then.
 MOST_STATES_DRAWN = 3_000_000
-"""The most states if interpretations are drawn at random, as only violations can be established then."""
+#: The caps of a search for expected violations in one size, after which the next size is tried.
 SOUGHT_CAPS = Caps(states=250_000, memory=4 * GIBIBYTE)
-"""The caps of a search for expected violations in one size, after which the next size is tried."""
 
 
 def caps_of(profile: str, jobs: int, limits: Caps) -> Caps:

@@ -83,10 +83,9 @@ from carnet_command.progress import Pace
 from carnet_command.text import counted
 from carnet_spec.language import Action, Claim, Effect, Eventually, Goal, Profile, Protocol, Symbol, Threat, terms
 
-SHOWN = 3
-"""The most open obligations of a claim that are named."""
+SHOWN = 3  #: The most open obligations of a claim that are named.
+#: Called with the number of obligations done, the number of all, and the latest answer.
 Answered = Callable[[int, int, SolverAnswer], None]
-"""Called with the number of obligations done, the number of all, and the latest answer."""
 
 
 @dataclass(frozen=True)

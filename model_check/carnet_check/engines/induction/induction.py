@@ -15,10 +15,10 @@ from carnet_check.exports.smtlib import Statement
 from carnet_spec.language import GuardKind, Protocol, Threat
 from carnet_spec.language.terms import TRUE
 
+#: Returns the answers of certificates under a threat model, or without one under all, by the ids of obligations.
 Certified = Callable[[Threat | None], Mapping[str, SolverAnswer]]
-"""Returns the answers of certificates under a threat model, or without one under all, by the ids of obligations."""
+#: Called with the number of obligations done, the number of all, and the latest answer.
 Progress = Callable[[int, int, SolverAnswer], None]
-"""Called with the number of obligations done, the number of all, and the latest answer."""
 
 
 def prove(

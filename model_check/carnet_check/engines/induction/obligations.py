@@ -122,8 +122,8 @@ class System:
     threat: Threat | None
     invariants: tuple[Invariant, ...]
     declarations: Declarations = field(default_factory=Declarations, compare=False, repr=False)
+    #: A cache of results that depend on the protocol alone; systems under other threat models share it.
     _computed: dict[tuple[str, str], Any] = field(default_factory=dict, compare=False, repr=False)
-    """A cache of results that depend on the protocol alone; systems under other threat models share it."""
 
     def under(self, threat: Threat | None) -> System:
         """Return the same protocol under another threat model."""

@@ -21,8 +21,7 @@ from carnet_check.exports.smtlib import Declarations, Statement, problem
 from carnet_command.worker import Lost
 from carnet_command.workers import Pool, WorkerPool, only
 
-DEFAULT_RLIMIT = 50_000_000
-"""Units of Z3's resource counter; a typical obligation takes some 10,000."""
+DEFAULT_RLIMIT = 50_000_000  #: Units of Z3's resource counter; a typical obligation takes some 10,000.
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,8 @@ def units_spent(solver: Any) -> int:
     return int(solver.statistics().get_key_value("rlimit count"))
 
 
+#: The outcome, the names in an unsatisfiable core without the goal's, and why the outcome is unknown.
 Answer = tuple[SolverOutcome, tuple[str, ...], str]
-"""The outcome, the names in an unsatisfiable core without the goal's, and why the outcome is unknown."""
 
 
 def solve(batch: Batch) -> Iterator[SolverAnswer]:
@@ -168,10 +167,10 @@ def _answer_and_counter(context: Any, text: str, rlimit: int, minimise: bool) ->
 # obligations of a variant have the same text in another variant.
 
 SPENT = "the budget of the search is spent"
+#: The most questions in one task, independent of the number of workers: questions of one task may affect cores.
 BATCH = 8
-"""The most questions in one task, independent of the number of workers: questions of one task may affect cores."""
+#: The function that a worker runs; a fresh process must be able to import it.
 Solver = Callable[[Batch], Iterable[SolverAnswer]]
-"""The function that a worker runs; a fresh process must be able to import it."""
 
 
 class Workers:

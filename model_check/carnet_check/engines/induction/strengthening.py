@@ -32,26 +32,17 @@ from carnet_spec.language.terms import (
     symbols_of,
 )
 
-MOST_COUNTEREXAMPLES = 20
-"""How many failing obligations are looked at before what is left is given up."""
-SEARCH_RLIMIT = 1_000_000
-"""Units of the solver's counter for each question: what takes more is no lemma to offer."""
-STATE_RLIMIT = 400_000
-"""Units of the solver's counter for each question about a state from which an obligation fails."""
-WORK = 60_000_000
-"""Units of the solver's counter for all questions of all searches about one design."""
-LIMIT = f"{WORK:,} units of the solver's counter"
-"""What a search ended after that spent its work, in words."""
+MOST_COUNTEREXAMPLES = 20  #: How many failing obligations are looked at before what is left is given up.
+SEARCH_RLIMIT = 1_000_000  #: Units of the solver's counter for each question: what takes more is no lemma to offer.
+STATE_RLIMIT = 400_000  #: Units of the solver's counter for each question about a state from which an obligation fails.
+WORK = 60_000_000  #: Units of the solver's counter for all questions of all searches about one design.
+LIMIT = f"{WORK:,} units of the solver's counter"  #: What a search ended after that spent its work, in words.
+#: How much of that is for the search; the rest is to prove the claims with what was found, and to make that less.
 SEARCH_SHARE = 0.75
-"""How much of that is for the search; the rest is to prove the claims with what was found, and to make that less."""
-TOGETHER = 16
-"""How many guesses are asked about together."""
-CHUNKS = 3
-"""How often guesses are asked about for one failing obligation."""
-ADOPTED = 2
-"""How many guesses are taken that exclude the same state."""
-DEEPEST = 4
-"""How many guesses, each to prove the next, may have been taken before they are proved."""
+TOGETHER = 16  #: How many guesses are asked about together.
+CHUNKS = 3  #: How often guesses are asked about for one failing obligation.
+ADOPTED = 2  #: How many guesses are taken that exclude the same state.
+DEEPEST = 4  #: How many guesses, each to prove the next, may have been taken before they are proved.
 
 
 def strengthened(

@@ -15,8 +15,7 @@ from carnet_check.results import Kind, Result, Verdict
 from carnet_command.text import counted
 from carnet_spec.language import Case, Examination, LemmaClaim, Means, Profile
 
-MOST_CASES = 1_000_000
-"""The most cases of one claim, and of the claim without one hypothesis."""
+MOST_CASES = 1_000_000  #: The most cases of one claim, and of the claim without one hypothesis.
 
 
 @dataclass(frozen=True)

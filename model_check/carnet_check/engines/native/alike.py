@@ -14,10 +14,9 @@ from collections.abc import Iterator, Sequence
 from carnet_check.engines.explicit.symmetry import Bundle, Canonicalizer, Tie
 
 WORD = 64
-RANKS_EACH = 4
-"""How many ranks of bundles are in a word: as in runtime.c."""
+RANKS_EACH = 4  #: How many ranks of bundles are in a word: as in runtime.c.
+#: Bits of a word of a bundle's number, by that word, the word of the state, and how far left they are there.
 Moves = dict[tuple[int, int, int], int]
-"""Bits of a word of a bundle's number, by that word, the word of the state, and how far left they are there."""
 
 
 def lines_of(canonical: Canonicalizer) -> Iterator[str]:

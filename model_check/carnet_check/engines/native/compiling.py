@@ -29,14 +29,11 @@ from carnet_command.files import write_durably
 
 COMPILERS: Final = ("cc", "gcc", "clang")
 OPTIONS: Final = ("-O1", "-fPIC", "-shared", "-pthread", "-w")
-DIGEST: Final = 32
-"""The length in bytes of the digest at the end of a cached file."""
-FOLDER: Final = "CARNET_COMPILED"
-"""The environment variable that may name the folder of cached files."""
-KEPT: Final = 600
-"""The most files in the cache."""
+DIGEST: Final = 32  #: The length in bytes of the digest at the end of a cached file.
+FOLDER: Final = "CARNET_COMPILED"  #: The environment variable that may name the folder of cached files.
+KEPT: Final = 600  #: The most files in the cache.
+#: The names of cached files: shared objects, and the models that they were compiled from.
 OWN: Final = re.compile(r"[0-9a-f]{64}\.so|[0-9a-f]{2}/[0-9a-f]{62}\.json")
-"""The names of cached files: shared objects, and the models that they were compiled from."""
 _spent: list[float] = []
 
 

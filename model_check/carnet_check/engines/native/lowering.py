@@ -34,14 +34,10 @@ from carnet_check.exports.ground.conditions import (
 from carnet_check.exports.ground.system import Change, Closing, Ground, Group, Step, ground
 
 WORD = 64
-Test = Condition | str
-"""A condition, or a C expression of one."""
-STATE_WORD = re.compile(r"\bs(\d+)\b")
-"""The C variables of the words of the state before a step."""
-SMALL = 2
-"""The most leaves that are tried one after the other, without a branch."""
-DEEPEST = 100
-"""The greatest depth of nested ``switch`` statements: compilers allow only some hundreds."""
+Test = Condition | str  #: A condition, or a C expression of one.
+STATE_WORD = re.compile(r"\bs(\d+)\b")  #: The C variables of the words of the state before a step.
+SMALL = 2  #: The most leaves that are tried one after the other, without a branch.
+DEEPEST = 100  #: The greatest depth of nested ``switch`` statements: compilers allow only some hundreds.
 
 
 @dataclass(frozen=True, slots=True)

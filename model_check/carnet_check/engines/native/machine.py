@@ -25,24 +25,19 @@ from carnet_check.engines.native.lowering import WORD, Lowering
 from carnet_spec.language import Row
 
 Words = npt.NDArray[np.uint64]
-PARTS = 4
-"""The number of parts that own states."""
+PARTS = 4  #: The number of parts that own states.
+#: Batch sizes and initial table sizes of compiled code: see runtime.c.
 BATCH, MISSES, ROOM, VALUES = 512, 256, 1 << 12, 1 << 7
-"""Batch sizes and initial table sizes of compiled code: see runtime.c."""
-MOST_STATES = (1 << 32) - 1
-"""The most states of a part: their numbers have 32 bits."""
-NUMBERS = 1
-"""The fewest bits of an entry of the hash table that are the state's number; those above are of its hash."""
+MOST_STATES = (1 << 32) - 1  #: The most states of a part: their numbers have 32 bits.
+NUMBERS = 1  #: The fewest bits of an entry of the hash table that are the state's number; those above are of its hash.
+#: Why compiled code returns, or does not expand a state: as in runtime.c.
 DONE, MISSING, CROWDED, NO_MEMORY, STRAY = range(5)
-"""Why compiled code returns, or does not expand a state: as in runtime.c."""
+#: Returned instead of a state: one of its words has a value without a code, or there is no memory.
 NO_CODE, NO_ROOM = -2, -3
-"""Returned instead of a state: one of its words has a value without a code, or there is no memory."""
+#: Returned instead of a number: the representative of some state has to be computed first.
 NOT_KNOWN = _MOST = (1 << 64) - 1
-"""Returned instead of a number: the representative of some state has to be computed first."""
-AT_ONCE = 1 << 14
-"""The number of states that are read or entered at once."""
-STEPS_AT_ONCE = 1 << 20
-"""The number of steps of a graph that are stored at once."""
+AT_ONCE = 1 << 14  #: The number of states that are read or entered at once.
+STEPS_AT_ONCE = 1 << 20  #: The number of steps of a graph that are stored at once.
 
 
 class Places(NamedTuple):

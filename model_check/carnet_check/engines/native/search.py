@@ -30,33 +30,28 @@ from carnet_check.engines.native.lowering import Lowering
 from carnet_check.engines.native.machine import PARTS, Machine, ModelCode, TooNarrowError, first_width
 from carnet_check.errors import UsageError
 
-HAND_OVER_AT = 120_000
-"""The number of states found before the model is compiled, which takes some seconds."""
+HAND_OVER_AT = 120_000  #: The number of states found before the model is compiled, which takes some seconds.
+#: Code is cached for the next search once Python expanded this many times as many states, in one search or several.
 PAYS_NEXT = 8
-"""Code is cached for the next search once Python expanded this many times as many states, in one search or several."""
-CHUNK = 1 << 16
-"""The number of states expanded between two checks of the bounds."""
+CHUNK = 1 << 16  #: The number of states expanded between two checks of the bounds.
+#: The number of states that Python expands in place of compiled code before the model is compiled anew.
 MOST_HERE = 10_000
-"""The number of states that Python expands in place of compiled code before the model is compiled anew."""
+#: Python expands :data:`MOST_HERE` for each so many states found, since copying them to new code takes long.
 TAKEN_OVER = 2_000_000
-"""Python expands :data:`MOST_HERE` for each so many states found, since copying them to new code takes long."""
-MANY = 4_000_000
-"""The number of states from which full optimization pays, for this search or for the same one later."""
+MANY = 4_000_000  #: The number of states from which full optimization pays, for this search or for the same one later.
+#: The time in which Python expands a state in place of compiled code, over that in a search without any.
 COST_HERE = 10
-"""The time in which Python expands a state in place of compiled code, over that in a search without any."""
+#: The fewest states that Python expands in a search that is counted for the next search of the same model.
 NOTED = 5_000
-"""The fewest states that Python expands in a search that is counted for the next search of the same model."""
+#: The sources on which the code of a model depends.
 WRITTEN_BY: Final = (
     *(f"carnet_check/{part}" for part in ("engines/native", "engines/explicit", "exports/ground", "semantics")),
     "carnet_spec/language",
 )
-"""The sources on which the code of a model depends."""
-ABOUT = 8
-"""While looking ahead, states are compared whose numbers of set bits differ by less than this."""
-MORE_BITS = 500
-"""The bits that states may get while looking ahead, beside twice those that they have."""
+ABOUT = 8  #: While looking ahead, states are compared whose numbers of set bits differ by less than this.
+MORE_BITS = 500  #: The bits that states may get while looking ahead, beside twice those that they have.
+#: The most states that are followed to find places without bits, and the most of these that it begins with.
 LOOKED_AHEAD, BEGINNINGS = 100_000, 256
-"""The most states that are followed to find places without bits, and the most of these that it begins with."""
 
 
 class NativeSearch(PackedSearch):

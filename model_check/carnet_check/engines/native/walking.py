@@ -23,16 +23,13 @@ from carnet_check.engines.native.machine import Machine, ModelCode, Words, first
 from carnet_check.engines.native.search import LOOKED_AHEAD, MOST_HERE, KnownCode, look_ahead
 from carnet_spec.language import Row
 
-HAND_OVER_AT = 100_000
-"""The number of steps before the model is compiled, which takes some seconds."""
-STEPS_AT_ONCE = 1 << 17
-"""The number of steps between two checks of the bounds."""
+HAND_OVER_AT = 100_000  #: The number of steps before the model is compiled, which takes some seconds.
+STEPS_AT_ONCE = 1 << 17  #: The number of steps between two checks of the bounds.
+#: The most questions noted at once beside those of one state, and the size of the table of questions noted before.
 QUESTIONS, ASKED = 1 << 10, 1 << 20
-"""The most questions noted at once beside those of one state, and the size of the table of questions noted before."""
+#: The counts of walks that Python and compiled code exchange.
 COUNTED = ("number", "taken", "steps", "longest", "stuck")
-"""The counts of walks that Python and compiled code exchange."""
-GO_ON, SIGHTED, ASK, LEFT, OVER = range(5)
-"""Why compiled code returns: as in runtime.c."""
+GO_ON, SIGHTED, ASK, LEFT, OVER = range(5)  #: Why compiled code returns: as in runtime.c.
 
 
 class Course(ctypes.Structure):

@@ -37,14 +37,11 @@ from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
 from carnet_spec.language import SpecificationError
 
-MOST_TOKENS = 1_000_000
-"""The most tokens that a certificate may have."""
-FEW = 1_000
-"""Checking fewer certificates than this takes less time than starting a process."""
-BATCH = 100
-"""How many judgements a worker sends at once."""
+MOST_TOKENS = 1_000_000  #: The most tokens that a certificate may have.
+FEW = 1_000  #: Checking fewer certificates than this takes less time than starting a process.
+BATCH = 100  #: How many judgements a worker sends at once.
+#: Induction's name for the hypothesis about all values drawn fresh; certificates name each pair.
 FRESH = "fresh:values differ"
-"""Induction's name for the hypothesis about all values drawn fresh; certificates name each pair."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,11 +41,9 @@ class SolverAnswer:
     units: int = 0  #: what all attempts took of the solver's own counter, if it has one.
 
 
-SHOWN = 3
-"""How many open obligations of a claim are named."""
+SHOWN = 3  #: How many open obligations of a claim are named.
 NOT_ASKED = SolverAnswer("", SolverOutcome.UNKNOWN, reason="not asked")
-_Key = tuple[str | None, str]
-"""A threat model, none for the general layer, and an invariant."""
+_Key = tuple[str | None, str]  #: A threat model, none for the general layer, and an invariant.
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +66,10 @@ class Composition:
     layers: Sequence[Layer]
     obligations: Sequence[Obligation]
     answers: Mapping[str, SolverAnswer]
+    #: The obligations of each invariant in each layer.
     _of: dict[_Key, list[Obligation]] = field(default_factory=dict, repr=False)
-    """The obligations of each invariant in each layer."""
+    #: What is known of each invariant in each layer: many claims rest on it.
     _members: dict[_Key, _Member] = field(default_factory=dict, repr=False)
-    """What is known of each invariant in each layer: many claims rest on it."""
 
     def __post_init__(self) -> None:
         for each in self.obligations:

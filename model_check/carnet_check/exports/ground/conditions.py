@@ -13,8 +13,7 @@ from typing import NamedTuple
 from carnet_spec.language import Row, Term
 from carnet_spec.language.terms import Var, free_variables
 
-Value = str | bool
-"""What a place holds: an element, or whether a relation holds there."""
+Value = str | bool  #: What a place holds: an element, or whether a relation holds there.
 
 
 class Place(NamedTuple):
@@ -52,8 +51,7 @@ class Some:
 
 Condition = bool | Fact | Every | Some
 
-Known = Mapping[Place, Fact]
-"""What is known of places: for each, one fact."""
+Known = Mapping[Place, Fact]  #: What is known of places: for each, one fact.
 
 
 def denied(condition: Condition) -> Condition:

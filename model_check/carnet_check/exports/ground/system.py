@@ -329,10 +329,8 @@ def _inchoice_order(woken: Mapping[Place, tuple[Clause, ...]]) -> Iterator[Group
 # some state holds is found. It is the analysis that planners know as h² (Haslum and Geffner, "Admissible heuristics
 # for optimal planning", AIPS 2000).
 
-Bits = int
-"""A set of values of places, a bit for each."""
-ALWAYS: Bits = 1
-"""What is beside everything, so that a set is empty only where nothing can be."""
+Bits = int  #: A set of values of places, a bit for each.
+ALWAYS: Bits = 1  #: What is beside everything, so that a set is empty only where nothing can be.
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,8 +462,7 @@ def _each(bits: Bits) -> Iterator[Bits]:
 # added to that. Values are never taken away, and what one step needs is not looked at together, so every value that is
 # ever held is found, and some that never are. What is never found is a constant.
 
-Written = Iterator[tuple[Place, Value, Condition]]
-"""Places that an update writes, the value, and when."""
+Written = Iterator[tuple[Place, Value, Condition]]  #: Places that an update writes, the value, and when.
 
 
 class Reaching:
@@ -613,10 +610,9 @@ def _first(start: State, protocol: Protocol, instance: Instance) -> dict[Place, 
 #
 # What a place can never hold is worked in, so what a formula comes to depends on what is known of that so far.
 
-Possible = Mapping[Place, Sequence[Value]]
-"""The values that each place may hold."""
+Possible = Mapping[Place, Sequence[Value]]  #: The values that each place may hold.
+#: The elements that a term may stand for, and when it stands for each; one of them always applies.
 Cases = list[tuple[str, Condition]]
-"""The elements that a term may stand for, and when it stands for each; one of them always applies."""
 
 
 class Reading:

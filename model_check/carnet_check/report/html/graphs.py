@@ -8,17 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-WIDTH, HEIGHT = 224, 54
-"""Pixels: the box of a state."""
-ACROSS, DOWN = WIDTH + 72, HEIGHT + 16
-"""Pixels from one depth to the next, and between two states of equal depth."""
+WIDTH, HEIGHT = 224, 54  #: Pixels: the box of a state.
+ACROSS, DOWN = WIDTH + 72, HEIGHT + 16  #: Pixels from one depth to the next, and between two states of equal depth.
 MARGIN = 24
-LETTERS, LINES = 28, 3
-"""How many letters a line of a box holds, and how many lines it has below its number."""
-LINE, INDENT = 13, 32
-"""Pixels from one line of text to the next, and from the rim of a box to the name."""
-GHOST = "used_"
-"""How facts begin that a name has only if nothing else sets a state apart: what was drawn fresh."""
+LETTERS, LINES = 28, 3  #: How many letters a line of a box holds, and how many lines it has below its number.
+LINE, INDENT = 13, 32  #: Pixels from one line of text to the next, and from the rim of a box to the name.
+GHOST = "used_"  #: How facts begin that a name has only if nothing else sets a state apart: what was drawn fresh.
 
 
 def layout_graph(graph: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,12 +11,10 @@ from carnet_command.text import counted
 
 Values = Mapping[str, Any]
 
-BAR = 160
-"""The length of the longest bar of a figure, in pixels."""
+BAR = 160  #: The length of the longest bar of a figure, in pixels.
 FIGURES = ("published", "reproduced")
 HOLDING = ("PROVED", "EXHAUSTED", "HOLDS-TO", "SAMPLED")
-DECIDED = ("PROVED", "EXHAUSTED")
-"""The verdicts that a claim is not violated, in general or in an instance."""
+DECIDED = ("PROVED", "EXHAUSTED")  #: The verdicts that a claim is not violated, in general or in an instance.
 
 
 def attack_page(attack: Values) -> str:
@@ -432,8 +430,7 @@ def _entry(kind: str, name: str, where: str, url: str, text: str) -> dict[str, s
 
 NOT_MADE = "–"
 OPEN = "?"
-STEPS = (1, 3, 6, 10)
-"""The numbers of violated claims at which the colour of a cell changes."""
+STEPS = (1, 3, 6, 10)  #: The numbers of violated claims at which the colour of a cell changes.
 
 
 def cell(fallen: int, made: int, *, decided: bool = True, expected: bool = True) -> dict[str, str]:

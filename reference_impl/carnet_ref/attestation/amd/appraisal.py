@@ -125,15 +125,15 @@ DEFAULT_STEPS: Final = frozenset(
     }
 )
 HIGHEST_VMPL: Final = 3
+#: The bits of a guest policy that keep the host from something, so that a relying party may ask for them.
 PROTECTING: Final = tuple(
     word
     for bit, word in report.POLICY_BITS.items()
     if word not in {report.SMT, report.MIGRATE_MA, report.DEBUG, report.CXL_ALLOW} and bit != 17
 )
-"""The bits of a guest policy that keep the host from something, so that a relying party may ask for them."""
 
+#: For each line that is accepted, the oldest version of each part that is asked for.
 Minimum = Mapping[report.Product, Mapping[str, int]]
-"""For each line that is accepted, the oldest version of each part that is asked for."""
 MINIMUM: Final = Named({line: Named(dict.fromkeys(report.tcb_parts(line), Number())) for line in report.Product})
 
 
@@ -260,10 +260,8 @@ GUEST_POLICY: Final = "AMD 56860, table 9"
 NO_MEASUREMENT: Final = "measurements not compared"
 NO_POLICY: Final = "guest not compared with a policy"
 HCL_FORMAT: Final = "Microsoft, Azure confidential VM guest attestation design"
-NO_AGENT: Final = bytes([0xFF]) * 32
-"""The report id of a migration agent where a guest has none."""
-OF_THE_HOST: Final = 0xFFFFFFFF
-"""The privilege level in a report that the host asked for, and not the guest."""
+NO_AGENT: Final = bytes([0xFF]) * 32  #: The report id of a migration agent where a guest has none.
+OF_THE_HOST: Final = 0xFFFFFFFF  #: The privilege level in a report that the host asked for, and not the guest.
 
 
 def check_guest(

@@ -39,12 +39,11 @@ VLEK: Final = uuid.UUID("a8074bc2-a25a-483e-aae6-39c045a0b8a1")
 ASK: Final = uuid.UUID("4ab7b379-bbac-4fe4-a02f-05aef327c782")
 ARK: Final = uuid.UUID("c0b406a4-a803-4952-9743-3fb6014cd0ae")
 CERTIFICATES: Final = frozenset({VCEK, VLEK, ASK, ARK})
-TABLE_STARTS: Final = frozenset(each.bytes for each in CERTIFICATES)
-"""How tables of nothing but certificates begin."""
+TABLE_STARTS: Final = frozenset(each.bytes for each in CERTIFICATES)  #: How tables of nothing but certificates begin.
 ENTRY_BYTES: Final = 24
 MOST_ENTRIES: Final = 64
+#: How the DER of anything from 256 to 65535 bytes begins, as every certificate here does.
 SEQUENCE: Final = b"\x30\x82"
-"""How the DER of anything from 256 to 65535 bytes begins, as every certificate here does."""
 
 
 @lru_cache(certificate_path.REMEMBERED)
@@ -116,8 +115,8 @@ PRODUCT_NAME: Final = f"{ARC}.2"
 SECURITY_VERSIONS: Final = f"{ARC}.3"
 HARDWARE_ID: Final = f"{ARC}.4"
 CLOUD: Final = f"{ARC}.5"
+#: The last number of the extension that has a part's security version.
 PLACES: Final[Mapping[str, int]] = {"bootloader": 1, "tee": 2, "snp": 3, "microcode": 8, "fmc": 9}
-"""The last number of the extension that has a part's security version."""
 RESERVED_PLACES: Final = (4, 5, 6, 7)
 HARDWARE_ID_BYTES: Final[Mapping[Product, int]] = {Product.MILAN: 64, Product.GENOA: 64, Product.TURIN: 8}
 OCTET_STRING: Final = b"\x04"
@@ -133,8 +132,8 @@ class KeyKind(StrEnum):
     VLEK = "VLEK"
 
 
+#: The common names of the signing keys, but for the line.
 AUTHORITIES: Final[Mapping[KeyKind, str]] = {KeyKind.VCEK: "SEV-{}", KeyKind.VLEK: "SEV-VLEK-{}"}
-"""The common names of the signing keys, but for the line."""
 
 
 @dataclass(frozen=True, slots=True)

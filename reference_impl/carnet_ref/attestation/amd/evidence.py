@@ -49,6 +49,7 @@ VTPM_QUOTE: Final = UnappraisedPart("the quote of the vTPM beside it", NO_VTPM_Q
 MANIFEST: Final = UnappraisedPart("the manifest of the SVSM's services (manifestblob)", "SVSM services not compared")
 KERNEL: Final = "a report of Linux's configfs-tsm"
 MESSAGE: Final = "a report as a message of Google's go-sev-guest"
+#: Names under which documents have a report; where a document has two of these, readers may differ in which counts.
 REPORTS: Final = (
     ("attestation_report",),
     ("hcl_report",),
@@ -57,7 +58,6 @@ REPORTS: Final = (
     ("sev_snp_attestation", "sevSnpAttestation"),
     ("attestation",),
 )
-"""Names under which documents have a report; where a document has two of these, readers may differ in which counts."""
 PLAIN_PLATFORMS: Final = ("snp", "gcp-snp")
 AZURE_PLATFORM: Final = "az-snp"
 DEVICES: Final = "nvidia_gpu"
@@ -183,8 +183,8 @@ def _octets(document: Document, name: str) -> bytes:
 
 URL_ALPHABET: Final = str.maketrans("-_", "+/")
 HCL_MAGIC: Final = b"HCLA"
+#: Of the header. What follows is laid out in the same way, as long as the run-time data is of version 1.
 HCL_VERSIONS: Final = {1: bytes([1, 0, 0, 0]), 2: bytes([2, 0, 0, 0])}
-"""Of the header. What follows is laid out in the same way, as long as the run-time data is of version 1."""
 RUNTIME_VERSION: Final = 1
 HCL_REQUEST: Final = 2
 HCL_OF_SNP: Final = 2
@@ -267,8 +267,8 @@ def virtual_tpm_key(runtime_data: bytes) -> tuple[int, int]:
     return exponent, modulus
 
 
+#: What a certificate table may have under these names; other entries, such as revocation lists, are passed over.
 TABLE_CERTIFICATES: Final = frozenset({"ARK", "ASK", "VCEK", "VLEK"})
-"""What a certificate table may have under these names; other entries, such as revocation lists, are passed over."""
 
 
 def _fields(evidence: Document) -> SnpEvidence:
@@ -282,6 +282,7 @@ def _fields(evidence: Document) -> SnpEvidence:
     return SnpEvidence(report, b"".join(found) or None, found_in=CONTAINERS)
 
 
+#: The fields of a report in their order, with their sizes; reserved bytes have no name.
 LAYOUT: Final = (
     *(("version", 4), ("guest_svn", 4), ("policy", 8), ("family_id", 16), ("image_id", 16), ("vmpl", 4)),
     *(("signature_algorithm", 4), ("current_tcb", 8), ("platform_info", 8), ("key_flags", 4), (None, 4)),
@@ -290,12 +291,11 @@ LAYOUT: Final = (
     *(("committed_tcb", 8), ("current", 3), (None, 1), ("committed", 3), (None, 1), ("launch_tcb", 8)),
     *(("launch_mit_vector", 8), ("current_mit_vector", 8)),
 )
-"""The fields of a report in their order, with their sizes; reserved bytes have no name."""
+#: Those that are bytes in every form.
 BYTE_FIELDS: Final = (
     *("family_id", "image_id", "report_data", "measurement", "host_data", "id_key_digest", "author_key_digest"),
     *("report_id", "report_id_ma", "chip_id"),
 )
-"""Those that are bytes in every form."""
 TCBS: Final = ("current_tcb", "reported_tcb", "committed_tcb", "launch_tcb")
 VECTORS: Final = ("launch_mit_vector", "current_mit_vector")
 
@@ -352,8 +352,8 @@ def _little_endian(value: int, width: int, name: str) -> bytes:
     return value.to_bytes(width, "little")
 
 
+#: The signature with what is reserved behind it, which messages have in one field.
 UNSIGNED_BYTES: Final = REPORT_BYTES - SIGNED_BYTES
-"""The signature with what is reserved behind it, which messages have in one field."""
 
 
 def _of_message(attestation: Message) -> SnpEvidence:

@@ -23,6 +23,7 @@ def _noted(claims: Mapping[str, object]) -> Mapping[results.TrustClaim, int]:
 
 
 PLATFORM: Final = ("product", "certificate-tcb", "tcb-order", "minimum-tcb")
+#: Of an SNP guest.
 RESULTS: Final = results.ResultProfile(
     (
         results.TrustRow(
@@ -54,7 +55,6 @@ RESULTS: Final = results.ResultProfile(
     _noted,
     measured=("measurement",),
 )
-"""Of an SNP guest."""
 
 
 REPORT_DATA_BYTES: Final = 64
@@ -98,6 +98,7 @@ def describe(evidence: SnpEvidence) -> Iterator[Layer]:
         yield Layer(LayerRole.PRODUCT, f"EPYC {line}")
 
 
+#: AMD's reports.
 FORMAT: Final = Format(
     argument="report",
     help="""Appraise REPORT: raw, hexadecimal or base64, JSON with a report and its VCEK, or Azure's HCL document.
@@ -125,4 +126,3 @@ FORMAT: Final = Format(
     describe=describe,
     results=RESULTS,
 )
-"""AMD's reports."""

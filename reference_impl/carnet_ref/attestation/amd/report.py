@@ -33,27 +33,27 @@ class Product(StrEnum):
 _Layout = tuple[str | None, ...]
 _ZEN_3_AND_4: Final[_Layout] = ("bootloader", "tee", None, None, None, None, "snp", "microcode")
 _ZEN_5: Final[_Layout] = ("fmc", "bootloader", "tee", "snp", None, None, None, "microcode")
+#: Which byte of a TCB_VERSION is the version of what, from the first; reserved bytes are ``None``.
 LAYOUTS: Final[Mapping[Product, _Layout]] = {
     Product.MILAN: _ZEN_3_AND_4,
     Product.GENOA: _ZEN_3_AND_4,
     Product.TURIN: _ZEN_5,
 }
-"""Which byte of a TCB_VERSION is the version of what, from the first; reserved bytes are ``None``."""
 
+#: CPUID family, models and line; AMD certifies models A0h to AFh of family 19h, Bergamo and Siena, as Genoa.
 _MODELS: Final = (
     (0x19, range(0x00, 0x10), Product.MILAN),
     (0x19, range(0x10, 0x20), Product.GENOA),
     (0x19, range(0xA0, 0xB0), Product.GENOA),
     (0x1A, range(0x00, 0x20), Product.TURIN),
 )
-"""CPUID family, models and line; AMD certifies models A0h to AFh of family 19h, Bergamo and Siena, as Genoa."""
 
 
+#: A line whose reports are not read: AMD published its TCB_VERSION in 56860, section 2.3, after revision 1.58.
+#:
+#: It has neither boot loader nor microcode; an ETCB_VERSION of 32 bytes beside it has 14 versions, microcode's among
+#: them.
 VENICE: Final = "Venice"
-"""A line whose reports are not read: AMD published its TCB_VERSION in 56860, section 2.3, after revision 1.58.
-
-It has neither boot loader nor microcode; an ETCB_VERSION of 32 bytes beside it has 14 versions, microcode's among them.
-"""
 _VENICE_MODELS: Final = (range(0x50, 0x58), range(0x90, 0xB0), range(0xC0, 0xC8))
 NOT_READ: Final = f"{VENICE}, whose TCB_VERSION is not known here (AMD 56860 after revision 1.58, section 2.3)"
 
@@ -115,8 +115,7 @@ CPUID_SINCE: Final = 3
 UNPUBLISHED_VERSION: Final = 4
 VECTORS_SINCE: Final = 5
 ECDSA_P384_SHA384: Final = 1
-NUMBER_BYTES: Final = 48
-"""Of r and of s, little-endian; the field of each has room for 72 bytes."""
+NUMBER_BYTES: Final = 48  #: Of r and of s, little-endian; the field of each has room for 72 bytes.
 SIGNATURE_FIELD: Final = 72
 TAIL_BYTES: Final = REPORT_BYTES - SIGNED_BYTES - 2 * SIGNATURE_FIELD
 

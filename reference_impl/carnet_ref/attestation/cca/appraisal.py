@@ -113,8 +113,8 @@ def _check_lifecycle(steps: Checklist, platform: PlatformToken, policy: Policy) 
     steps.require(allowed, "lifecycle", state.words, otherwise, DRAFT)
 
 
+#: What is found, and what is accepted if anything is asked, by what it is.
 Compared = Mapping[str, tuple[list[bytes], Accepted]]
-"""What is found, and what is accepted if anything is asked, by what it is."""
 
 
 def _check_values(steps: Checklist, token: CcaToken, policy: Policy, references: published.References | None) -> None:

@@ -14,8 +14,8 @@ from carnet_ref.attestation.kinds import Layer, LayerRole
 from carnet_ref.attestation.tpm2 import PublicKey, accepted_key, parse_key
 from carnet_ref.wire import MalformedError
 
+#: A token, its platform's key, manifests, and who should have signed these.
 Given = tuple[CcaToken, PublicKey, tuple[Corim, ...], PublicKey | None]
-"""A token, its platform's key, manifests, and who should have signed these."""
 
 
 def recognise(data: bytes, given: OptionValues) -> Given:
@@ -58,6 +58,7 @@ def describe(found: Given) -> Iterator[Layer]:
     yield Layer(LayerRole.PRODUCT, f"implementation {platform.implementation_id.hex()}")
 
 
+#: Tokens of Arm's CCA.
 FORMAT: Final = Format(
     argument="token",
     help="""Appraise TOKEN of an Arm CCA realm: raw, hexadecimal or base64; the platform's token and the realm's.
@@ -79,4 +80,3 @@ FORMAT: Final = Format(
     describe=describe,
     anchored=False,
 )
-"""Tokens of Arm's CCA."""

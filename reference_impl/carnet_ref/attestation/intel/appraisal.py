@@ -125,6 +125,7 @@ STEPS: Final = (
 DEFAULT_STEPS: Final = frozenset(
     {"pck-chain", "validity", "qe-report-signature", "qe-report-binding", "quote-signature", "debug", "qe-identity"}
 )
+#: A platform that misses a security update is accepted only where a policy says so.
 DEFAULT_STATUSES: Final = frozenset(
     {
         TcbStatus.UP_TO_DATE,
@@ -133,7 +134,6 @@ DEFAULT_STATUSES: Final = frozenset(
         TcbStatus.CONFIGURATION_AND_SW_HARDENING_NEEDED,
     }
 )
-"""A platform that misses a security update is accepted only where a policy says so."""
 RTMRS: Final = ("rtmr0", "rtmr1", "rtmr2", "rtmr3")
 REGISTERS: Final = ("mrtd", "mrseam", *RTMRS, "mrservicetd")
 REGISTER_BYTES: Final = 48

@@ -81,8 +81,8 @@ class PlatformLevel(NamedTuple):
     tdx: tuple[int, ...]
     pcesvn: int
     level: Level
+    #: What Intel calls the components of ``SGX`` and of ``TDX``, each empty where it does not say.
     names: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    """What Intel calls the components of ``SGX`` and of ``TDX``, each empty where it does not say."""
 
     def name(self, kind: str, index: int) -> str:
         """Return Intel's name of a component; empty if it has none."""
@@ -131,6 +131,10 @@ class EnclaveIdentity:
     isvprodid: int
 
 
+#: Intel's quoting enclave for TDs. The attributes have DEBUG (bit 1) unset, and leave open whether MODE64BIT is set.
+#:
+#: Source: Intel PCS API, version 4, "Enclave Identity" of TDX. The replies that Intel signed from 2023-06-08 (TCB
+#: evaluation data number 15) to 2026-03-16 (number 18) are the same in all of this.
 TD_QUOTING_ENCLAVE: Final = EnclaveIdentity(
     miscselect=0,
     miscselect_mask=0xFFFFFFFF,
@@ -139,11 +143,6 @@ TD_QUOTING_ENCLAVE: Final = EnclaveIdentity(
     mrsigner=bytes.fromhex("dc9e2a7c6f948f17474e34a7fc43ed030f7c1563f1babddf6340c82e0e54a8c5"),
     isvprodid=2,
 )
-"""Intel's quoting enclave for TDs. The attributes have DEBUG (bit 1) unset, and leave open whether MODE64BIT is set.
-
-Source: Intel PCS API, version 4, "Enclave Identity" of TDX. The replies that Intel signed from 2023-06-08 (TCB
-evaluation data number 15) to 2026-03-16 (number 18) are the same in all of this.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +246,7 @@ def _svn_level(levels: Sequence[SvnLevel], isvsvn: int, what: str) -> Level:
     return level
 
 
-Accepts = Callable[[Level], bool]
-"""Says whether a policy accepts a level."""
+Accepts = Callable[[Level], bool]  #: Says whether a policy accepts a level.
 
 
 def platform_shortfall(info: TcbInfo, tcb: PlatformTcb, report: TdReport, accepts: Accepts) -> tuple[Difference, ...]:
@@ -358,14 +356,12 @@ LONGEST_NAME: Final = 100
 COMPONENTS: Final = 16
 LARGEST_SVN: Final = 255
 TCB_INFO_VERSION: Final = 3
-TCB_TYPE: Final = 0
-"""How levels are compared: the one way there is so far."""
+TCB_TYPE: Final = 0  #: How levels are compared: the one way there is so far.
+#: What can be said of a TDX module or an enclave, which have no configuration.
 PART_STATUSES: Final = frozenset({TcbStatus.UP_TO_DATE, TcbStatus.OUT_OF_DATE, TcbStatus.REVOKED})
-"""What can be said of a TDX module or an enclave, which have no configuration."""
 QE_IDENTITY_VERSION: Final = 2
 PCK_CHAIN: Final = "pck_crl_issuer_chain"
-REMEMBERED: Final = 16
-"""How many documents of collateral are remembered: one counts for every platform of its kind."""
+REMEMBERED: Final = 16  #: How many documents of collateral are remembered: one counts for every platform of its kind.
 
 
 class SignedDocument(NamedTuple):
@@ -538,6 +534,7 @@ def _level(document: Document, statuses: frozenset[TcbStatus] = PUBLISHED_STATUS
 WHAT: Final = "collateral"
 EXPECTED: Final = "a reply of Intel's service: TCB info, QE identity, a revocation list or an issuer chain in PEM"
 PERCENT_PEM: Final = b"-----BEGIN%20"
+#: What has to be there, by its name in the JSON object; the chain of the PCK authority may be, since quotes have it.
 PARTS: Final = {
     "tcb_info": "the TCB info",
     "qe_identity": "the identity of the quoting enclave",
@@ -545,7 +542,6 @@ PARTS: Final = {
     "root_ca_crl": "the revocation list of the root",
     "pck_crl": "the revocation list of the PCK authority",
 }
-"""What has to be there, by its name in the JSON object; the chain of the PCK authority may be, since quotes have it."""
 
 
 def collateral_of(files: Sequence[bytes]) -> bytes:

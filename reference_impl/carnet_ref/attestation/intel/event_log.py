@@ -24,12 +24,10 @@ from carnet_ref.wire import MalformedError
 SHA384_ID: Final = 0x0C
 REGISTERS: Final = 4
 REGISTER_BYTES: Final = 48
-RUNTIME_EVENT: Final = 0x08000001
-"""The type of dstack's events, whose digests commit to their names and payloads."""
+RUNTIME_EVENT: Final = 0x08000001  #: The type of dstack's events, whose digests commit to their names and payloads.
+#: The versions of dstack's log: what a digest is computed from differs, and a log may have events of both.
 FIRST_VERSION, CANONICAL_VERSION = 1, 2
-"""The versions of dstack's log: what a digest is computed from differs, and a log may have events of both."""
-RUNTIME_RTMR: Final = 3
-"""The register that is extended while a TD runs."""
+RUNTIME_RTMR: Final = 3  #: The register that is extended while a TD runs.
 MOST_EVENTS: Final = 1 << 14
 
 

@@ -45,6 +45,7 @@ VTPM: Final = UnappraisedPart("the vTPM quote and the HCL report beside it", NO_
 VTPM_QUOTE: Final = UnappraisedPart("the vTPM quote beside it", NO_VTPM_QUOTE)
 LOGS: Final = UnappraisedPart("the event logs beside it", "event log not replayed")
 GPUS: Final = UnappraisedPart("the evidence of NVIDIA devices beside it", NO_GPU_EVIDENCE)
+#: Names under which documents have a quote; where a document has two of these, readers may differ in which counts.
 QUOTES: Final = (
     ("quote",),
     ("outblob",),
@@ -56,7 +57,7 @@ QUOTES: Final = (
     ("tdx_attestation", "tdxAttestation"),
     ("td_quote_body", "tdQuoteBody", "td_quote_body_descriptor", "tdQuoteBodyDescriptor"),
 )
-"""Names under which documents have a quote; where a document has two of these, readers may differ in which counts."""
+#: Names under which documents have evidence of GPUs beside a quote.
 GPU_NAMES: Final = (
     "nvidia_payload",
     "gpu_evidence",
@@ -70,15 +71,14 @@ GPU_NAMES: Final = (
     "device_reports",
     "deviceReports",
 )
-"""Names under which documents have evidence of GPUs beside a quote."""
 EMPTY: Final[tuple[object, ...]] = (None, "", "{}", "[]", {}, [])
 AZURE_PLATFORM: Final = "az-tdx"
+#: What documents with the name of a platform call that of a quote.
 PLATFORMS: Final = ("tdx", AZURE_PLATFORM, "gcp-tdx", "dstack")
-"""What documents with the name of a platform call that of a quote."""
+#: What requests to Intel Trust Authority have beside a quote, or beside what has it, that is read or no evidence.
 TRUST_AUTHORITY_NAMES: Final = ("verifier_nonce", "runtime_data", "user_data", "event_log", "policy_ids")
-"""What requests to Intel Trust Authority have beside a quote, or beside what has it, that is read or no evidence."""
+#: What the kernel may add to a quote, and of a TDX virtual machine does not.
 BLOBS: Final = ("auxblob", "manifestblob")
-"""What the kernel may add to a quote, and of a TDX virtual machine does not."""
 
 
 class QuoteEvidence(NamedTuple):
@@ -244,6 +244,7 @@ def _event_log(document: Mapping[str, object], what: str) -> bytes | None:
             raise MalformedError(what, "event_log as a list or as text", kinds.kind_of_value(other))
 
 
+#: The fields of a body before its run-time registers, with their sizes.
 BODY_FIELDS: Final = (
     ("tee_tcb_svn", 16),
     ("mr_seam", 48),
@@ -256,10 +257,8 @@ BODY_FIELDS: Final = (
     ("mr_owner", 48),
     ("mr_owner_config", 48),
 )
-"""The fields of a body before its run-time registers, with their sizes."""
 REGISTER_BYTES: Final = 48
-LATER_BODY: Final = 3
-"""The type of a body of TDX 1.5, which has two fields more."""
+LATER_BODY: Final = 3  #: The type of a body of TDX 1.5, which has two fields more.
 
 
 def _of_message(fields: Mapping[str, object]) -> bytes:

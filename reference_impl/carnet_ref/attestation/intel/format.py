@@ -31,6 +31,7 @@ def _noted(claims: Mapping[str, object]) -> Mapping[results.TrustClaim, int]:
 
 SIGNATURES: Final = ("validity", "qe-report-signature", "qe-report-binding", "quote-signature", "collateral-signature")
 PLATFORM: Final = ("fmspc", "collateral-validity", "qe-identity", "tdx-module", "tcb-status")
+#: Of a TD.
 RESULTS: Final = results.ResultProfile(
     (
         results.TrustRow(
@@ -59,12 +60,10 @@ RESULTS: Final = results.ResultProfile(
     _noted,
     measured=("mrtd", "mrseam", *RTMRS),
 )
-"""Of a TD."""
 
 
 REPORT_DATA_BYTES: Final = 64
-FIRST_VERSION: Final = 4
-"""The version of quotes that have no type of their body."""
+FIRST_VERSION: Final = 4  #: The version of quotes that have no type of their body.
 
 
 class TdxEvidence(NamedTuple):
@@ -114,6 +113,7 @@ def describe(evidence: TdxEvidence) -> Iterator[Layer]:
         yield Layer(LayerRole.VERSION, f"version {version}, with a {BODY_NAMES[kind]}")
 
 
+#: Intel's quotes.
 FORMAT: Final = Format(
     argument="quote",
     help="""Appraise QUOTE: raw, hexadecimal or base64, or a JSON document with a quote in it.
@@ -152,4 +152,3 @@ FORMAT: Final = Format(
     describe=describe,
     results=RESULTS,
 )
-"""Intel's quotes."""

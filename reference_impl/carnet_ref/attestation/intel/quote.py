@@ -13,18 +13,18 @@ from typing import Final, NamedTuple
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR, is_sgx_quote
 from carnet_ref.wire import MalformedError, Reader
 
+#: How many zero bytes may follow a quote: guests hand out whole buffers (3065 zeros have been seen).
 PADDING_LIMIT: Final = 4096
-"""How many zero bytes may follow a quote: guests hand out whole buffers (3065 zeros have been seen)."""
 LARGEST_QUOTE: Final = 64 * 1024
 
 ECDSA_P256: Final = 2
 TEE_TDX: Final = 0x81
+#: What Intel has published beside type 2. No number stands for ML-DSA there: those in use are inventions of others.
+#:
+#: Source: Intel confidential-computing.tee.dcap, commit f0ed77ed, ``sgx_quote_3.h``, ``SGX_QL_ALG_ECDSA_P256`` and
+#: those beside it; confidential-computing.tee.dcap.qvl, commit d12717e3, ``QuoteConstants.h``, which allows type 2
+#: alone.
 OTHER_KEY_TYPES: Final = {0: "EPID", 1: "reserved", 3: "ECDSA P-384, which no quoting enclave of Intel makes"}
-"""What Intel has published beside type 2. No number stands for ML-DSA there: those in use are inventions of others.
-
-Source: Intel confidential-computing.tee.dcap, commit f0ed77ed, ``sgx_quote_3.h``, ``SGX_QL_ALG_ECDSA_P256`` and those
-beside it; confidential-computing.tee.dcap.qvl, commit d12717e3, ``QuoteConstants.h``, which allows type 2 alone.
-"""
 BODY_SGX, BODY_TDX_10, BODY_TDX_15, BODY_TDX_15_EX = 1, 2, 3, 4
 BODY_BYTES: Final = {BODY_TDX_10: 584, BODY_TDX_15: 648, BODY_TDX_15_EX: 885}
 BODY_NAMES: Final = {BODY_TDX_10: "TD report 1.0", BODY_TDX_15: "TD report 1.5", BODY_TDX_15_EX: "TD report 1.5 Ex"}

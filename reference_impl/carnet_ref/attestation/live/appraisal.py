@@ -24,8 +24,8 @@ NVML: Final = "NVML API Reference, Confidential Computing"
 ITSELF: Final = "appraised by the machine itself"
 LACKING: Final = {"gpus": "GPUs not appraised", "vm": "virtual machine not appraised"}
 NO_SWITCHES: Final = "switches not appraised"
+#: What an option stands for that nobody gave, where that is not ``None``.
 EMPTY: Final[Mapping[formats.OptionKind, formats.Value]] = {formats.OptionKind.FILES: ()}
-"""What an option stands for that nobody gave, where that is not ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,10 @@ class AppraisalTerms:
 
     at: datetime
     anchors: Anchors
-    policies: Mapping[str, object]
-    """Policies by the names of formats; evidence of each of these has to be there."""
+    policies: Mapping[str, object]  #: Policies by the names of formats; evidence of each of these has to be there.
+    #: What was given besides, by the names of formats' options, such as reference values.
     given: Mapping[str, formats.Value]
-    """What was given besides, by the names of formats' options, such as reference values."""
-    itself: bool = True
-    """Whether the machine appraises its own evidence."""
+    itself: bool = True  #: Whether the machine appraises its own evidence.
 
 
 def appraise_collection(collection: Collection, terms: AppraisalTerms) -> Appraisal:

@@ -55,8 +55,7 @@ class CollectionError(CarnetError):
 
 EXTRA: Final = "the extra 'live' (pip install 'carnet[live]')"
 _Value = TypeVar("_Value")
-Nvml = Any
-"""The module ``pynvml``, or what behaves like it."""
+Nvml = Any  #: The module ``pynvml``, or what behaves like it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +210,7 @@ def _fail(nvml: Nvml, what: str, code: int) -> NoReturn:
 
 
 ROOT: Final = Path("/sys/kernel/config/tsm/report")
-LARGEST_BLOB: Final = 1 << 20
-"""More than any quote or table of certificates; in bytes."""
+LARGEST_BLOB: Final = 1 << 20  #: More than any quote or table of certificates; in bytes.
 LARGEST_TEXT: Final = 256
 REPORT_DATA_BYTES: Final = 64
 
@@ -221,12 +219,10 @@ REPORT_DATA_BYTES: Final = 64
 class CollectedVm:
     """The kernel's report for one nonce."""
 
-    provider: str
-    """The kernel's name for the format of the report, such as ``tdx_guest`` or ``sev_guest``."""
-    report: bytes
-    """The quote or report."""
+    provider: str  #: The kernel's name for the format of the report, such as ``tdx_guest`` or ``sev_guest``.
+    report: bytes  #: The quote or report.
+    #: What the platform gave along: for SEV-SNP a table of certificates; ``None`` where it gave nothing.
     auxiliary: bytes | None
-    """What the platform gave along: for SEV-SNP a table of certificates; ``None`` where it gave nothing."""
 
 
 class TsmFolder:
@@ -366,17 +362,13 @@ def _told(error: OSError) -> str:
 
 
 NONCE_BYTES: Final = 32
-NODE: Final = "node"
-"""The format of evidence of GPUs."""
+NODE: Final = "node"  #: The format of evidence of GPUs.
 GPUS_FILE: Final = "gpus.json"
-VM_FILE: Final = "{}.bin"
-"""What files of evidence are called."""
+VM_FILE: Final = "{}.bin"  #: What files of evidence are called.
+#: The format of evidence for each provider of configfs-tsm.
 PROVIDERS: Final = {"tdx_guest": "tdx", "sev_guest": "snp"}
-"""The format of evidence for each provider of configfs-tsm."""
-KINDS: Final = (NODE, *PROVIDERS.values())
-"""What can be collected, by the names of formats."""
-PROVIDED: Final = ("nonce", "report-data")
-"""Options of formats whose values come from what was asked."""
+KINDS: Final = (NODE, *PROVIDERS.values())  #: What can be collected, by the names of formats.
+PROVIDED: Final = ("nonce", "report-data")  #: Options of formats whose values come from what was asked.
 _BINDING: Final = b"carnet live binding 1\0"
 
 
@@ -400,10 +392,8 @@ class Part:
     kind: str
     file: str
     evidence: bytes
-    asked: Mapping[str, bytes]
-    """What it was asked with, by the option that says so."""
-    chain: bytes | None = None
-    """Certificates that came apart from it; ``None`` where it has its own, or none came."""
+    asked: Mapping[str, bytes]  #: What it was asked with, by the option that says so.
+    chain: bytes | None = None  #: Certificates that came apart from it; ``None`` where it has its own, or none came.
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,11 +401,9 @@ class Collection:
     """Evidence collected with one 32-byte nonce, and the reasons for absent parts."""
 
     nonce: bytes
-    driver: DriverStatement | None
-    """What the driver says of the GPUs; ``None`` where there are none."""
+    driver: DriverStatement | None  #: What the driver says of the GPUs; ``None`` where there are none.
     parts: tuple[Part, ...]
-    absent: Mapping[str, str]
-    """Why there is no evidence of ``gpus`` or of the ``vm``."""
+    absent: Mapping[str, str]  #: Why there is no evidence of ``gpus`` or of the ``vm``.
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -473,8 +461,7 @@ def _entry(gpu: CollectedGpu) -> dict[str, str]:
     }
 
 
-STATEMENTS: Final = "collected.json"
-"""What is not evidence: the nonce, and what the driver and the kernel say."""
+STATEMENTS: Final = "collected.json"  #: What is not evidence: the nonce, and what the driver and the kernel say.
 WHAT: Final = "collected evidence"
 CHAIN: Final = "{}-chain.bin"
 LARGEST: Final = 16 * LARGEST_BLOB

@@ -35,8 +35,7 @@ from carnet_ref.attestation.policies import AppraisalPolicy, Flag, Number, polic
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, fingerprint, name, validity
 from carnet_ref.crypto.primitives import AuthenticationError
 
-LEEWAY: Final = 60
-"""How many seconds ahead the clock of an enclave's machine may be."""
+LEEWAY: Final = 60  #: How many seconds ahead the clock of an enclave's machine may be.
 STEPS: Final = (
     "parse",
     "chain",
@@ -52,8 +51,7 @@ STEPS: Final = (
     "policy",
 )
 DEFAULT_STEPS: Final = frozenset({"chain", "validity", "signature", "timestamp"})
-IMAGE_PCRS: Final = (0, 1, 2)
-"""The registers of an enclave's image, its kernel and boot files, and its application."""
+IMAGE_PCRS: Final = (0, 1, 2)  #: The registers of an enclave's image, its kernel and boot files, and its application.
 PROCESS: Final = "aws-nitro-enclaves-nsm-api, attestation process"
 DEBUG_MODE: Final = "AWS Nitro Enclaves User Guide, run-enclave"
 

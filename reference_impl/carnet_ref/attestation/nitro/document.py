@@ -30,11 +30,10 @@ PCR_COUNT: Final = 32
 PCR_SIZES: Final = frozenset({32, 48, 64})
 SIGNATURE_BYTES: Final = 96
 ES384: Final = -35
-LAST_MILLISECOND: Final = 253402300799999
-"""The end of the year 9999."""
+LAST_MILLISECOND: Final = 253402300799999  #: The end of the year 9999.
 MANDATORY: Final = frozenset({"module_id", "digest", "timestamp", "certificate", "cabundle"})
+#: Fields that may be left out, with their sizes.
 OPTIONAL: Final = {"public_key": range(1, 1025), "user_data": range(513), "nonce": range(513)}
-"""Fields that may be left out, with their sizes."""
 CERTIFICATE_SIZES: Final = range(1, 1025)
 PLATFORMS: Final = (Platform.NITRO_ENCLAVE, Platform.AWS_NITRO_TPM)
 
@@ -55,15 +54,12 @@ class NitroDocument:
     module_id: str
     made_at: datetime
     pcrs: Mapping[int, bytes]
-    path: tuple[x509.Certificate, ...]
-    """The certificates, the signer's first and the root last."""
+    path: tuple[x509.Certificate, ...]  #: The certificates, the signer's first and the root last.
     public_key: bytes | None
     user_data: bytes | None
     nonce: bytes | None
-    bytes_behind: int
-    """How many bytes, which nobody signs, stood behind the document in its file."""
-    found_in: str | None = None
-    """What it lay in; nothing where it came alone."""
+    bytes_behind: int  #: How many bytes, which nobody signs, stood behind the document in its file.
+    found_in: str | None = None  #: What it lay in; nothing where it came alone.
 
 
 def parse_document(data: bytes) -> NitroDocument:

@@ -15,6 +15,7 @@ def _noted(claims: Mapping[str, object]) -> Mapping[results.TrustClaim, int]:
     return {results.TrustClaim.RUNTIME_OPAQUE: results.CONTRADICTED} if claims["debug"] else {}
 
 
+#: Of an enclave, or of an instance.
 RESULTS: Final = results.ResultProfile(
     (
         results.TrustRow(
@@ -30,7 +31,6 @@ RESULTS: Final = results.ResultProfile(
     _noted,
     measured=("pcrs",),
 )
-"""Of an enclave, or of an instance."""
 
 
 def recognise(data: bytes, given: OptionValues) -> NitroDocument:
@@ -56,6 +56,7 @@ def appraise(evidence: NitroDocument, given: OptionValues, against: AppraisalCon
     return appraisal.found_in(evidence.found_in or "a file that begins with it", unread)
 
 
+#: Documents of AWS's Nitro system.
 FORMAT: Final = Format(
     argument="document",
     help="""Appraise DOCUMENT of an AWS Nitro enclave, or of an EC2 instance with NitroTPM.
@@ -77,4 +78,3 @@ FORMAT: Final = Format(
     describe=describe,
     results=RESULTS,
 )
-"""Documents of AWS's Nitro system."""

@@ -150,8 +150,8 @@ def at_least(version: str | None, minimum: str, base: int) -> bool:
         return False
 
 
+#: Steps for which the reports of switches have nothing.
 ONLY_GPUS: Final = frozenset({"driver-rim", "mode", "firmware-id"})
-"""Steps for which the reports of switches have nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,18 +52,17 @@ ROWS: Final = (
     ),
     results.TrustRow(results.TrustClaim.CONFIGURATION, dict.fromkeys(("mode", "debug"), results.CONTRADICTED)),
 )
-DEVICE: Final = results.ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting)
-"""Of one device."""
+DEVICE: Final = results.ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting)  #: Of one device.
+#: Of every device of a node.
 NODE: Final = results.ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting_of_node, grouped=True)
-"""Of every device of a node."""
 
 
 NONCE_BYTES: Final = 32
+#: What a device and a whole node are compared with.
 REFERENCES: Final = (
     Option("rim", OptionKind.FILES, "Reference values, or a folder of them; may be repeated."),
     Option("ocsp", OptionKind.FILES, "An OCSP reply, or a folder of them; may be repeated."),
 )
-"""What a device and a whole node are compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +131,7 @@ def _chosen(devices: tuple[DeviceEvidence, ...], device: int | None) -> DeviceEv
     return devices[device or 0]
 
 
+#: NVIDIA's reports.
 DEVICE_FORMAT: Final = Format(
     argument="report",
     help="""Appraise REPORT: raw, hexadecimal or base64, or a JSON document with one or several devices.
@@ -155,7 +155,6 @@ DEVICE_FORMAT: Final = Format(
     describe=describe_report,
     results=DEVICE,
 )
-"""NVIDIA's reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +208,7 @@ def appraise_node_evidence(
     )
 
 
+#: Nodes of NVIDIA devices.
 NODE_FORMAT: Final = Format(
     argument="evidence",
     help="""Appraise every GPU and NVSwitch of a node: EVIDENCE is one or several JSON documents with their reports.
@@ -230,7 +230,6 @@ NODE_FORMAT: Final = Format(
     describe=describe_node,
     results=NODE,
 )
-"""Nodes of NVIDIA devices."""
 
 
 def recognise_rim(data: bytes, given: OptionValues) -> bytes:
@@ -252,6 +251,7 @@ def appraise_rim_file(evidence: bytes, given: OptionValues, against: AppraisalCo
     return appraise_rim(evidence, at=against.at, anchors=against.anchors.of(AnchorRole.NVIDIA_RIM))
 
 
+#: NVIDIA's reference values, by themselves.
 RIM_FORMAT: Final = Format(
     argument="rim",
     help="""Appraise RIM: one file of reference values, as NVIDIA publishes them in XML.
@@ -264,4 +264,3 @@ RIM_FORMAT: Final = Format(
     appraise=appraise_rim_file,
     describe=describe_rim,
 )
-"""NVIDIA's reference values, by themselves."""

@@ -45,13 +45,11 @@ from carnet_ref.wire import MalformedError
 LINKS: Final = "links"
 TOPOLOGY: Final = "NVIDIA nvtrust, PPCIE verifier, topology checks"
 NO_LINKS: Final = "links not compared"
-SWITCHES: Final = "evidence"
-"""The argument by which evidence of switches is given."""
+SWITCHES: Final = "evidence"  #: The argument by which evidence of switches is given.
 PDI_BYTES: Final = 8
 UNUSED: Final = bytes(PDI_BYTES)
 GPUS_OF_A_SWITCH: Final = 8 * PDI_BYTES
-PORTS: Final = 64
-"""The sizes of the two parts of what a switch says of its links."""
+PORTS: Final = 64  #: The sizes of the two parts of what a switch says of its links.
 
 Names = frozenset[bytes]
 
@@ -251,8 +249,7 @@ def _check_count(steps: Checklist, node: Sequence[_Device], policy: NodePolicy) 
         steps.passed("count", told)
 
 
-_Shares = list[tuple[list[bytes], list[bytes]]]
-"""For each device, the RIMs and the OCSP replies that are about it."""
+_Shares = list[tuple[list[bytes], list[bytes]]]  #: For each device, the RIMs and the OCSP replies that are about it.
 
 
 def _shares(steps: Checklist, node: Sequence[_Device], given: _Given, anchors: Anchors) -> _Shares:

@@ -39,8 +39,7 @@ from carnet_ref.wire import MalformedError
 
 WHAT = "OCSP reply"
 LARGEST = 64 * 1024
-REMEMBERED: Final = 64
-"""How many replies are remembered, each for a day at most of those that count."""
+REMEMBERED: Final = 64  #: How many replies are remembered, each for a day at most of those that count.
 OCSP_SIGNING = x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING
 
 
@@ -170,8 +169,7 @@ def _has_signed(signer: x509.Certificate, signature: bytes, signed: bytes, hash_
 
 OCSP: Final = "RFC 6960, section 3.2"
 
-Pairs = Sequence[tuple[x509.Certificate, x509.Certificate]]
-"""Certificates, each with its issuer."""
+Pairs = Sequence[tuple[x509.Certificate, x509.Certificate]]  #: Certificates, each with its issuer.
 
 
 def with_issuers(chain: Sequence[x509.Certificate], anchor: x509.Certificate) -> Pairs:

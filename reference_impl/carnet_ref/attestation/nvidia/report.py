@@ -43,8 +43,7 @@ from carnet_ref.wire import MalformedError, Reader, bounded_json
 HOPPER_DICE = x509.ObjectIdentifier("2.23.133.5.4.1")
 BLACKWELL_DICE = x509.ObjectIdentifier("2.23.133.5.4.1.1")
 SHA_384 = x509.ObjectIdentifier("2.16.840.1.101.3.4.2.2")
-ANY: Final = "X"
-"""What stands for the last digit where a certificate is for a line of chips."""
+ANY: Final = "X"  #: What stands for the last digit where a certificate is for a line of chips.
 CHIP: Final = re.compile(rb"([A-Z][0-9A-Z]{2,11})\0*")
 
 
@@ -133,8 +132,8 @@ def ueid(leaf: x509.Certificate) -> str:
 
 
 MODE_INDEX: Final = b"\xfe"
+#: A raw bit stream (bit 7), of the type "structured representation of debug and device mode" (5).
 MODE_VALUE_TYPE: Final = b"\x85"
-"""A raw bit stream (bit 7), of the type "structured representation of debug and device mode" (5)."""
 MODE_LENGTH: Final = 16
 _MODE: Final = "device mode"
 _MODE_WORD: Final = 4
@@ -151,13 +150,13 @@ class DebugState(IntFlag):
     INVASIVE_SINCE_MANUFACTURING = 16
 
 
+#: States in which a debugger may have read what is in the device now; a reset wipes what was there before.
 SINCE_RESET: Final = (
     DebugState.NON_INVASIVE
     | DebugState.INVASIVE
     | DebugState.NON_INVASIVE_SINCE_RESET
     | DebugState.INVASIVE_SINCE_RESET
 )
-"""States in which a debugger may have read what is in the device now; a reset wipes what was there before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,8 +318,8 @@ class GpuReport:
 
 
 HOPPER: Final = "GH100"
+#: The project, its SKU and the chip's SKU of an LS10 switch, whose reports do not state them.
 LS10_BOARD: Final = ("5612", "0002", "890")
-"""The project, its SKU and the chip's SKU of an LS10 switch, whose reports do not state them."""
 _RIM_WORD: Final = re.compile(r"[0-9A-Za-z.]{1,32}")
 
 
@@ -441,8 +440,7 @@ def _read_opaque(data: bytes) -> tuple[OpaqueField, ...]:
     return tuple(fields)
 
 
-MOST_DEVICES: Final = 256
-"""Of a document; the largest machines at hand have twelve."""
+MOST_DEVICES: Final = 256  #: Of a document; the largest machines at hand have twelve.
 DOCUMENT: Final = "GPU evidence"
 REPORT: Final = "attestation report"
 CHAIN: Final = "certificate chain"
@@ -461,18 +459,18 @@ PAYLOAD: Final = "an attestation answer with an nvidia_payload"
 CONTAINERS: Final = "the evidence of a Confidential Containers guest about its devices"
 BESIDE_A_MACHINE: Final = "the devices beside the evidence of a machine with the name of its platform"
 GOOGLE: Final = "the evidence of a virtual machine of Google"
+#: Names under which a list of devices lies, and what documents have them.
 LISTS: Final = {
     "evidence_list": REQUEST,
     "evidences": EVIDENCES,
     "gpu_evidence": EVIDENCES,
     "device_evidence_list": CONTAINERS,
 }
-"""Names under which a list of devices lies, and what documents have them."""
+#: Names of which a document has one: what has its devices.
 KNOWN: Final = (
     *(*LISTS, "evidence", "gpus", "gpu", "nvgpu", "nvidia_payload", "device_reports", "deviceReports"),
     "nvidia_gpu",
 )
-"""Names of which a document has one: what has its devices."""
 
 
 @dataclass(frozen=True, slots=True)

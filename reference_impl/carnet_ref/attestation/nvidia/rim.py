@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from lxml import etree  # a report without reference values is appraised without it
 
 LARGEST: Final = 1 << 20
+#: How much there may be of each.
 LIMITS: Final = {
     "elements": 1024,
     "levels of elements": 16,
@@ -59,7 +60,6 @@ LIMITS: Final = {
     "characters in the value of an attribute": 1024,
     "comments and processing instructions": 64,
 }
-"""How much there may be of each."""
 _UTF8: Final = re.compile(
     rb"""(<\?xml\s+version=["']1\.0["'](\s+encoding=["'][Uu][Tt][Ff]-8["'])?(\s+standalone=["'](yes|no)["'])?\s*\?>)?"""
 )
@@ -131,21 +131,20 @@ def _of_element(element: etree._Element) -> Iterator[tuple[str, int]]:
 WHAT = "RIM"
 ANSWER: Final = "answer of NVIDIA's RIM service"
 EXPIRED_RIM: Final = "reference values by an expired certificate"
-REMEMBERED: Final = 32
-"""How many RIMs are remembered: one counts for every device with the same firmware."""
+REMEMBERED: Final = 32  #: How many RIMs are remembered: one counts for every device with the same firmware.
 LONGEST_NAME: Final = 100
 MOST_RESOURCES = 256
 MOST_ALTERNATIVES = 64
 DIGEST_LENGTH = 48
 SWID = "{http://standards.iso.org/iso/19770/-2/2015/schema.xsd}"
 DSIG = "{http://www.w3.org/2000/09/xmldsig#}"
+#: The parts of a genuine signature; each further one would be work for the verifier, and a key a second signer.
 SIGNATURE_PARTS = {
     "Signature": ["SignedInfo", "SignatureValue", "KeyInfo"],
     "SignedInfo": ["CanonicalizationMethod", "SignatureMethod", "Reference"],
     "Reference": ["Transforms", "DigestMethod", "DigestValue"],
     "KeyInfo": ["X509Data"],
 }
-"""The parts of a genuine signature; each further one would be work for the verifier, and a key a second signer."""
 MOST_TRANSFORMS = 2
 SHA384_VALUE = "{http://www.w3.org/2001/04/xmlenc#sha384}"
 VBIOS_VERSION = re.compile(r"[0-9A-Fa-f]{2}(\.[0-9A-Fa-f]{2}){4}")

@@ -61,8 +61,7 @@ JWS: Final = "RFC 7515"
 JWT: Final = "RFC 7519"
 EAT: Final = "RFC 9711"
 BEST: Final = "RFC 8725, section 3"
-LEEWAY: Final = timedelta(seconds=60)
-"""How far ahead the clock of a service may be."""
+LEEWAY: Final = timedelta(seconds=60)  #: How far ahead the clock of a service may be.
 NOT_SEEN: Final = "evidence not seen"
 BEGINS: Final = ("iat", "nbf")
 
@@ -286,6 +285,7 @@ def _claims(service: Service, told: Mapping[str, object]) -> dict[str, object]:
     }
 
 
+#: Results of attestation services.
 FORMAT: Final = Format(
     argument="token",
     help="""Check TOKEN, a result that an attestation service signed, and print what the service says.
@@ -309,4 +309,3 @@ FORMAT: Final = Format(
     appraise=appraise,
     describe=describe,
 )
-"""Results of attestation services."""

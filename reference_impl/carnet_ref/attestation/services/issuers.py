@@ -87,10 +87,12 @@ class Service:
 
 OVERALL: Final = "x-nvidia-overall-att-result"
 NONCE: Final = "eat_nonce"
+#: How claims of NVIDIA's service begin, and how those end that have to be true. No other of a device may be false.
 NVIDIA, CHECKED = "x-nvidia-", ("-signature-verified", "-nonce-match", "-arch-check")
-"""How claims of NVIDIA's service begin, and how those end that have to be true. No other of a device may be false."""
+#: The claims about the certificates of a device itself.
 OWN_CHAINS: Final = tuple((f"x-nvidia-{kind}-attestation-report-cert-chain",) for kind in ("gpu", "switch"))
-"""The claims about the certificates of a device itself."""
+#: Every service that is known. Whoever has an instance of Azure Attestation decides its policy, so of those only the
+#: shared ones, which are Microsoft's, are taken without being named: one for each region, with its name twice.
 SERVICES: Final = (
     Service(
         "NVIDIA",
@@ -126,8 +128,6 @@ SERVICES: Final = (
         frozenset({"x-ms-ver", "x-ms-attestation-type", "x-ms-policy-hash"}),
     ),
 )
-"""Every service that is known. Whoever has an instance of Azure Attestation decides its policy, so of those only the
-shared ones, which are Microsoft's, are taken without being named: one for each region, with its name twice."""
 
 
 def service_of(claims: Claims) -> Service | None:
@@ -137,8 +137,8 @@ def service_of(claims: Claims) -> Service | None:
     return next(named, next((each for each in SERVICES if each.marks & set(claims)), None))
 
 
+#: What the attester hands in to be repeated; the service says nothing about it.
 HELD: Final = frozenset({"x-ms-runtime", "attester_runtime_data", "attester_held_data", "attester_user_data"})
-"""What the attester hands in to be repeated; the service says nothing about it."""
 DEBUG: Final = frozenset(
     {
         "is-debuggable",
@@ -152,6 +152,9 @@ DEBUG: Final = frozenset(
         "x-ms-azurevm-kerneldebug-enabled",
     }
 )
+#: For names of claims, whether a value speaks against the evidence. Every ``dbgstat`` without debugging begins with
+#: ``disabled`` (RFC 9711, section 4.2.9). NVIDIA's service decides by its overall result whether expired certificates
+#: of reference values count.
 SPEAKS_AGAINST: Final[Mapping[str, Callable[[object, Policy], bool]]] = {
     OVERALL: lambda value, _: value is not True,
     "x-nvidia-cert-status": lambda value, _: value not in ("valid", "expired"),
@@ -163,9 +166,6 @@ SPEAKS_AGAINST: Final[Mapping[str, Callable[[object, Policy], bool]]] = {
     "dbgstat": lambda value, policy: not policy.allow_debug and not str(value).startswith("disabled"),
     **dict.fromkeys(DEBUG, lambda value, policy: not policy.allow_debug and value is not False),
 }
-"""For names of claims, whether a value speaks against the evidence. Every ``dbgstat`` without debugging begins with
-``disabled`` (RFC 9711, section 4.2.9). NVIDIA's service decides by its overall result whether expired certificates of
-reference values count."""
 
 
 def walk(claims: Claims, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:

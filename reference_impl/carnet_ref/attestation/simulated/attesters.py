@@ -24,10 +24,8 @@ from carnet_ref.attestation.simulated.gpu import CURRENT, OUTDATED, SimulatedGpu
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
-MRTD: Final = 48 + 136
-"""Where the measurement of a TD is in a quote of version 4."""
-MEASUREMENT: Final = 37 + 8 + 7
-"""Where the value of a GPU's first measurement is in its report."""
+MRTD: Final = 48 + 136  #: Where the measurement of a TD is in a quote of version 4.
+MEASUREMENT: Final = 37 + 8 + 7  #: Where the value of a GPU's first measurement is in its report.
 
 
 @dataclass(frozen=True, slots=True)

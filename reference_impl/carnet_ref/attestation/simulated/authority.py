@@ -12,14 +12,13 @@ from cryptography.x509.oid import NameOID
 
 from carnet_ref.crypto.primitives import hkdf_sha384
 
-TEST: Final = "Carnet TEST"
-"""The organisation in every name made here."""
+TEST: Final = "Carnet TEST"  #: The organisation in every name made here.
 NO_END: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+#: Source: NIST SP 800-186, sections 3.2.1.3 and 3.2.1.4.
 _ORDERS: Final = {
     "secp256r1": 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551,
     "secp384r1": 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFC7634D81F4372DDF581A0DB248B0A77AECEC196ACCC52973,
 }
-"""Source: NIST SP 800-186, sections 3.2.1.3 and 3.2.1.4."""
 
 
 def derived(seed: bytes, label: str, length: int) -> bytes:

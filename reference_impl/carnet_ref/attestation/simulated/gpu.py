@@ -33,19 +33,18 @@ from carnet_ref.spdm.session import Block
 from carnet_ref.wire import Reader
 
 CHIP: Final = "GH100"
-BLOCKS: Final = 64
-"""How many digests a report has, and how many rows a reference integrity manifest."""
+BLOCKS: Final = 64  #: How many digests a report has, and how many rows a reference integrity manifest.
 VBIOS_INDICES: Final = range(5)
+#: The measurements that a VBIOS and a driver determine; the others are a device's own.
 DRIVER_INDICES: Final = range(7, 28)
-"""The measurements that a VBIOS and a driver determine; the others are a device's own."""
 ANSWERS_LAST: Final = timedelta(days=1)
 _SWID: Final = "http://standards.iso.org/iso/19770/-2/2015/schema.xsd"
 _SHA384: Final = "http://www.w3.org/2001/04/xmlenc#sha384"
 
 
 CURRENT: Final = Firmware("550.90.07", "96.00.9F.00.01")
+#: Firmware with a known flaw, of which the vendor published reference values when it was new.
 OUTDATED: Final = Firmware("550.90.07", "96.00.5E.00.01")
-"""Firmware with a known flaw, of which the vendor published reference values when it was new."""
 
 
 @dataclass(frozen=True)
@@ -180,11 +179,10 @@ def answer(
     return builder.sign(responder.key, responder.hash).public_bytes(Encoding.DER)
 
 
+#: The bit of an operational mode that is neither manufacturing nor recovery. Source: DMTF DSP0274 1.2.1.
 NORMAL_OPERATION: Final = 4
-"""The bit of an operational mode that is neither manufacturing nor recovery. Source: DMTF DSP0274 1.2.1."""
 OFF: Final = b"\x55"
-_DIGEST: Final = 1
-"""What NVIDIA's measurements are said to be of: the digest of mutable firmware."""
+_DIGEST: Final = 1  #: What NVIDIA's measurements are said to be of: the digest of mutable firmware.
 
 
 def gpu_request(nonce: bytes, slot: int = 0) -> bytes:

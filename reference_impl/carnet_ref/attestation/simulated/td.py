@@ -30,8 +30,7 @@ ROOT: Final = "TEST root of simulated TDX platforms"
 PCK_AUTHORITY: Final = "Intel SGX PCK Platform CA"
 CERTIFICATES_LAST: Final = timedelta(days=3650)
 COLLATERAL_LASTS: Final = timedelta(days=30)
-MODULE: Final = (5, 1)
-"""Security version and major version of the simulated TDX module: TDX_01."""
+MODULE: Final = (5, 1)  #: Security version and major version of the simulated TDX module: TDX_01.
 COMPONENTS: Final = (3, 3, 2, 2, 4, 1, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0)
 PCESVN: Final = 13
 QE_ISVSVN: Final = 4

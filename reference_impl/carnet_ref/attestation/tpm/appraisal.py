@@ -42,6 +42,7 @@ UNTRACED: Final = "the AK is not traced to hardware"
 NO_LOG: Final = "event log not replayed"
 
 
+#: Of a report from which a key comes. It is over the run-time data with the key, and the quote by the key is fresh.
 SNP_FORM: Final = replace(
     snp.POLICY_FORM,
     strict={
@@ -49,7 +50,6 @@ SNP_FORM: Final = replace(
         "require": snp.POLICY_FORM.strict["require"] - {"report-data"} | {"runtime-data"},
     },
 )
-"""Of a report from which a key comes. It is over the run-time data with the key, and the quote by the key is fresh."""
 
 
 @dataclass(frozen=True, slots=True)

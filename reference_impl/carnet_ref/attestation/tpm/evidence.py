@@ -25,8 +25,8 @@ AZURE: Final = "Azure's evidence of a virtual machine with a vTPM"
 REPORTS: Final = ("sev_snp_attestation", "tdx_attestation")
 CONTAINERS: Final = "the evidence of a Confidential Containers guest with a TPM"
 GOOGLE: Final = "the attestation of go-tpm-tools"
+#: Names that Azure's evidence has, in an object with its platform or without.
 AZURES: Final = frozenset({"tpm_quote", "hcl_report", "evidence"})
-"""Names that Azure's evidence has, in an object with its platform or without."""
 TEE: Final = UnappraisedPart("the report of the virtual machine beside the quote", "report of the machine not checked")
 
 

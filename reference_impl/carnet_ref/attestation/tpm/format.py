@@ -44,6 +44,7 @@ def appraise(found: tuple[TpmEvidence, Beside], given: OptionValues, against: Ap
     return appraise_tpm(evidence, beside, against).found_in(evidence.found_in, *evidence.unread)
 
 
+#: Quotes of TPMs.
 FORMAT: Final = Format(
     argument="quote",
     help="""Appraise QUOTE of a TPM 2.0: as tpm2_quote writes it, Azure's evidence, or the JSON of go-tpm-tools.
@@ -69,4 +70,3 @@ FORMAT: Final = Format(
     appraise=appraise,
     describe=describe,
 )
-"""Quotes of TPMs."""

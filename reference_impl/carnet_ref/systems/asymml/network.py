@@ -25,8 +25,7 @@ from carnet_ref.systems.asymml.split import (
 )
 
 SHAPES = ("disc", "frame", "cross", "stripes")
-SIDE = 16
-"""Height and width of a picture."""
+SIDE = 16  #: Height and width of a picture.
 CHANNELS = 16
 SPLIT_LAYERS = 2
 

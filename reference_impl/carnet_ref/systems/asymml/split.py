@@ -28,10 +28,8 @@ from carnet_ref.marks import enforces
 from carnet_ref.privacy import Release, clip
 
 Array: TypeAlias = npt.NDArray[np.float64]
-Mechanism: TypeAlias = Callable[[Array], Array]
-"""What a residual goes through before it leaves."""
-KERNEL: Final = 3
-"""Height and width of a kernel; borders are filled with zeros, so that height and width stay."""
+Mechanism: TypeAlias = Callable[[Array], Array]  #: What a residual goes through before it leaves.
+KERNEL: Final = 3  #: Height and width of a kernel; borders are filled with zeros, so that height and width stay.
 
 
 class SplitError(ValueError):

@@ -45,8 +45,8 @@ OPEN: Final = b"open"
 _REPORT: Final = b"carnet fastrack report"
 _DEVICE: Final = b"carnet fastrack device"
 _KEYS: Final = b"carnet fastrack keys"
+#: Returns the certificate of a device, from the vendor's key and the device's.
 certify: Final = partial(devices.certify, _DEVICE)
-"""Returns the certificate of a device, from the vendor's key and the device's."""
 
 
 @dataclass(frozen=True, slots=True)

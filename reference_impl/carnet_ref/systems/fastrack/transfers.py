@@ -21,8 +21,7 @@ from carnet_ref.systems.fastrack.exchange import KernelError, Keys, TransferErro
 from carnet_ref.wire import join, number
 
 MAX_PLACES = 2**32
-LEAST_BYTES = primitives.NONCE_BYTES + primitives.TAG_BYTES
-"""What a chunk has at least."""
+LEAST_BYTES = primitives.NONCE_BYTES + primitives.TAG_BYTES  #: What a chunk has at least.
 _LABEL = b"carnet fastrack chunk"
 
 
@@ -157,8 +156,7 @@ def _bound(transfer: int, checks: Checks) -> bytes:
     return join(_ANSWER, number(transfer)) if checks.insist_on("answer-bound") else _ANSWER
 
 
-Kernel = Callable[[bytes], bytes]
-"""What runs on a whole transfer, and gives the answer to it."""
+Kernel = Callable[[bytes], bytes]  #: What runs on a whole transfer, and gives the answer to it.
 
 
 @dataclass(slots=True)

@@ -9,8 +9,7 @@ from typing import Annotated, Any, Generic, TypeVar, get_type_hints
 from carnet_ref.crypto.primitives import SHA384_BYTES
 from carnet_ref.wire import MalformedError, join, number, split, to_number, to_text
 
-Digest = Annotated[bytes, SHA384_BYTES]
-"""The type of a field that has as many bytes as a SHA-384."""
+Digest = Annotated[bytes, SHA384_BYTES]  #: The type of a field that has as many bytes as a SHA-384.
 _FLOAT = struct.Struct("<d")
 _Message = TypeVar("_Message")
 

@@ -44,21 +44,17 @@ from carnet_ref.wire import MalformedError, join, number
 from carnet_spec.trace import Header
 
 HOLDER_NAMES: Final = ("alice", "anna", "anton", "agnes")
+#: When the simulated hardware was made, and the time that simulated verifiers appraise at.
 MADE: Final = datetime(2026, 1, 1, tzinfo=UTC)
-"""When the simulated hardware was made, and the time that simulated verifiers appraise at."""
-NOTHING_LATER: Final = (bytes(48),) * 4
-"""RTMR0 to RTMR3 of a TD that loads nothing after its launch."""
+NOTHING_LATER: Final = (bytes(48),) * 4  #: RTMR0 to RTMR3 of a TD that loads nothing after its launch.
 GPU_NAME: Final = "gpu1"
-LEAST_SLOTS: Final = 6
-"""Counter values that the orders of one epoch take."""
-LEAKED: Final = "sold1"
-"""A genuine GPU whose device key leaked, so that its certificate is revoked."""
-FAKE: Final = "fake"
-"""What the names of fakes begin with."""
-BESIDE_PAYLOAD: Final = 1 << 16
-"""Bytes of a frame that carries evidence, or beside a model or a chunk, at most."""
+LEAST_SLOTS: Final = 6  #: Counter values that the orders of one epoch take.
+LEAKED: Final = "sold1"  #: A genuine GPU whose device key leaked, so that its certificate is revoked.
+FAKE: Final = "fake"  #: What the names of fakes begin with.
+BESIDE_PAYLOAD: Final = 1 << 16  #: Bytes of a frame that carries evidence, or beside a model or a chunk, at most.
 
 
+#: Settings that are JSON values as they are.
 _PLAIN = (
     "holders",
     "rounds",
@@ -71,7 +67,6 @@ _PLAIN = (
     "save_every",
     "gpu_name",
 )
-"""Settings that are JSON values as they are."""
 
 
 def holder_names(count: int) -> tuple[str, ...]:

@@ -34,8 +34,7 @@ class ReceivedMessage:
     message: bytes
 
 
-Seen = ReceivedMessage | Plain | tuple[Plain, ...]
-"""What a check looks at: a message, or values that the role holds."""
+Seen = ReceivedMessage | Plain | tuple[Plain, ...]  #: What a check looks at: a message, or values that the role holds.
 
 
 def digest_of(seen: Seen) -> str:

@@ -35,16 +35,15 @@ from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence
 from carnet_ref.wire import MalformedError
 
+#: Evidence is shown when a holder joins, before the first epoch, and holds for the session from there on.
 FIRST_EPOCH: Final = 0
-"""Evidence is shown when a holder joins, before the first epoch, and holds for the session from there on."""
+#: The steps that a quote has to pass.
 QUOTE_STEPS: Final = frozenset({"pck-chain", "quote-signature", "report-data", "tcb-status", "revocation"})
-"""The steps that a quote has to pass."""
+#: The steps that a GPU's report has to pass, beside those that are always taken where something is given.
 GPU_STEPS: Final = frozenset(STEPS) - {"policy", "nonce"}
-"""The steps that a GPU's report has to pass, beside those that are always taken where something is given."""
+#: The feature flag of a simulated GPU that is out of confidential mode: no mode that a report can name.
 OPEN_MODE: Final = 0xFF
-"""The feature flag of a simulated GPU that is out of confidential mode: no mode that a report can name."""
-_CODE_AT = 2
-"""Where the request code stands in a message, behind the transport's type and the version."""
+_CODE_AT = 2  #: Where the request code stands in a message, behind the transport's type and the version.
 
 
 class _Labelled(Endpoint):

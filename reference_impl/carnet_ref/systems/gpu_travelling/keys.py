@@ -39,10 +39,8 @@ from carnet_ref.keys import (
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.wire import MalformedError, Reader
 
-HOME_ENGINE: Final = 0
-"""The copy engine that the orchestrator keeps to itself."""
-FIRST_CHANNEL: Final = 1
-"""The channel counter of the first epoch under a key."""
+HOME_ENGINE: Final = 0  #: The copy engine that the orchestrator keeps to itself.
+FIRST_CHANNEL: Final = 1  #: The channel counter of the first epoch under a key.
 ALL_CHECKS: Final = Checks()
 
 
@@ -340,6 +338,7 @@ def wrapping_key(outgoing: bytes) -> bytes:
 
 ScheduleClass = type[Unchanged] | type[_Rotating]
 
+#: Schedules by the names that the specification gives them.
 SCHEDULES: Final[Mapping[str, ScheduleClass]] = MappingProxyType(
     {
         kind.name: kind
@@ -355,7 +354,6 @@ SCHEDULES: Final[Mapping[str, ScheduleClass]] = MappingProxyType(
         )
     }
 )
-"""Schedules by the names that the specification gives them."""
 
 
 def key_schedule(

@@ -5,21 +5,19 @@ from typing import Final
 from carnet_ref.device import BASE, CAPACITY, Region
 
 ORCHESTRATOR: Final = "orchestrator"
-HOLDER: Final = "holder"
-"""What traces call the holder that has the GPU; on the wire, every holder has its own name."""
+HOLDER: Final = "holder"  #: What traces call the holder that has the GPU; on the wire, every holder has its own name.
 GPU: Final = "gpu"
+#: The body of a request to reset the GPU because the key schedule asks for a new session before it travels.
 FOR_JOURNEY: Final = b"before a journey"
-"""The body of a request to reset the GPU because the key schedule asks for a new session before it travels."""
+#: The body of a request to reset the GPU because its session is over, or is given up.
 FOR_NEW_SESSION: Final = b"for a new session"
-"""The body of a request to reset the GPU because its session is over, or is given up."""
 BUFFER: Final = "the buffer"
 ELSEWHERE: Final = "elsewhere"
 MODEL: Final = "model"
 DATA: Final = "data"
 RAW_DATA: Final = "raw data"
 GIVEN_GRANT: Final = "grant"
-REMAINS: Final = "buffer"
-"""What attested steps read and give; the last is what a scrub leaves."""
+REMAINS: Final = "buffer"  #: What attested steps read and give; the last is what a scrub leaves.
 _DIGITS: Final = 16
 
 

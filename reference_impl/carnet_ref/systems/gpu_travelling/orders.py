@@ -87,12 +87,12 @@ def size_of(message: Command | Reply) -> int:
     return len(encode_copy(message))
 
 
+#: The label of the key for orders. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h.
 ORDERS_LABEL: Final = "cpu_gsp_locked_rpc"
-"""The label of the key for orders. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h."""
+#: The label of the key for reports. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h.
 REPORTS_LABEL: Final = "gsp_cpu_locked_rpc"
-"""The label of the key for reports. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h."""
+#: What either key may protect; a session whose keys have no room left is renewed like any other.
 LIMITS: Final = UsageLimits.for_advantage()
-"""What either key may protect; a session whose keys have no room left is renewed like any other."""
 _EPOCH_BYTES: Final = 8
 _NUMBER_BYTES: Final = 4
 

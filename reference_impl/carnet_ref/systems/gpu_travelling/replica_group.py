@@ -31,23 +31,17 @@ from carnet_ref.systems.teechain.replica import Replica, is_poll
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.supervisor import InProcessNetwork
 
-MOMENTS_PER_ROUND = 8
-"""Moments at which something may happen, in a round with one backup; with more there are more."""
+MOMENTS_PER_ROUND = 8  #: Moments at which something may happen, in a round with one backup; with more there are more.
 
 
 class Fault(Enum):
     """The faults that the platform may inject into instances."""
 
-    KILL_HEAD = auto()
-    """The instance in charge is killed."""
-    KILL_BACKUP = auto()
-    """A backup is killed."""
-    ROLL_BACK_HEAD = auto()
-    """The instance in charge is killed, and started from an older state than its last."""
-    ROLL_BACK_BACKUP = auto()
-    """A backup is killed, and started from an older state than its last."""
-    FORK = auto()
-    """A backup takes over while the instance in charge runs on."""
+    KILL_HEAD = auto()  #: The instance in charge is killed.
+    KILL_BACKUP = auto()  #: A backup is killed.
+    ROLL_BACK_HEAD = auto()  #: The instance in charge is killed, and started from an older state than its last.
+    ROLL_BACK_BACKUP = auto()  #: A backup is killed, and started from an older state than its last.
+    FORK = auto()  #: A backup takes over while the instance in charge runs on.
 
 
 @dataclass(slots=True)
@@ -88,8 +82,7 @@ class FaultInjection:
         self._wait = self.random.randint(0, max(1, most))
 
 
-_PROGRAM = sha384(b"carnet orchestrator")
-"""The measurement of every instance."""
+_PROGRAM = sha384(b"carnet orchestrator")  #: The measurement of every instance.
 
 
 class InstanceLostError(Exception):
@@ -141,13 +134,13 @@ class ReplicaGroup:
     _tees: dict[str, tee.Tee] = field(init=False)
     _states: dict[tuple[str, bytes], list[bytes]] = field(init=False)
     _policy: tee.Policy = field(init=False)
+    #: Instances that were killed, and whether the platform tries an older state before the newest.
     _dead: dict[str, bool] = field(init=False, default_factory=dict)
-    """Instances that were killed, and whether the platform tries an older state before the newest."""
     _acting: str = field(init=False, default="")
+    #: Whether something may happen now: while the instance in charge logs, and not while the platform mends.
     _exposed: bool = field(init=False, default=False)
-    """Whether something may happen now: while the instance in charge logs, and not while the platform mends."""
+    #: The log of an instance that took over, while the one before does not know.
     taken_over: CustodyLog | None = field(init=False, default=None)
-    """The log of an instance that took over, while the one before does not know."""
 
     def __post_init__(self) -> None:
         vendor = draw_key(self.random)

@@ -38,8 +38,7 @@ class SharedStaging(Runtime):
 class AnyOrder(Runtime):
     """Ablation: copies are sent in any order."""
 
-    wanted: int
-    """The copy that is sent next."""
+    wanted: int  #: The copy that is sent next.
 
     def send_next(self) -> list[Message]:
         """Send the wanted copy before all others."""

@@ -30,12 +30,9 @@ class ChannelError(PipeLlmError):
         super().__init__(f"message {number}: {reason}")
 
 
-MAX_BLOCK: Final = 2**20
-"""The most bytes that are encrypted under one IV. Source: PipeLLM's repository, pipellm.h."""
-MESSAGES: Final = 2**64 - 1
-"""How many messages a channel has; no counter wraps."""
-SCRATCH: Final = MESSAGES
-"""Where a NOP goes: no copy has this number."""
+MAX_BLOCK: Final = 2**20  #: The most bytes that are encrypted under one IV. Source: PipeLLM's repository, pipellm.h.
+MESSAGES: Final = 2**64 - 1  #: How many messages a channel has; no counter wraps.
+SCRATCH: Final = MESSAGES  #: Where a NOP goes: no copy has this number.
 NOP: Final = bytes(1)
 _KEYS: Final = b"carnet pipellm channel"
 _COMMAND: Final = b"carnet pipellm command"

@@ -9,8 +9,7 @@ from typing import Protocol
 from carnet_ref.marks import enforces
 from carnet_ref.systems.pipellm import channel
 
-Watcher = Callable[[int], None]
-"""Is told of a page that is about to be written, and may refuse."""
+Watcher = Callable[[int], None]  #: Is told of a page that is about to be written, and may refuse.
 
 
 class Memory:

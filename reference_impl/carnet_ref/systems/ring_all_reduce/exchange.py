@@ -49,8 +49,8 @@ OPEN: Final = b"open"
 _REPORT: Final = b"carnet ring all-reduce report"
 _DEVICE: Final = b"carnet ring all-reduce device"
 _KEY: Final = b"carnet ring all-reduce hop"
+#: Returns the certificate of a device, from the vendor's key and the device's.
 certify: Final = partial(devices.certify, _DEVICE)
-"""Returns the certificate of a device, from the vendor's key and the device's."""
 _FIELDS: Final = ("share", "mode", "code", "place", "signature", "device", "certificate")
 
 

@@ -137,8 +137,7 @@ def pieces(call: Call, shape: Shape, checks: Checks = EVERY) -> tuple[Call, ...]
     return tuple(replace(call, content=part, piece=number) for number, part in enumerate(parts))
 
 
-SEALED_BYTES = NONCE_BYTES + TAG_BYTES
-"""What sealing adds."""
+SEALED_BYTES = NONCE_BYTES + TAG_BYTES  #: What sealing adds.
 
 
 class Direction(Enum):

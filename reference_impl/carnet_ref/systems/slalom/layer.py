@@ -16,8 +16,8 @@ import numpy.typing as npt
 from carnet_ref.field import Draw, Field, FieldError, Freivalds, Residues
 from carnet_ref.marks import enforces
 
+#: Multiplies weights with what it is sent, and returns what it likes.
 Processor: TypeAlias = Callable[[Residues, Residues], Any]
-"""Multiplies weights with what it is sent, and returns what it likes."""
 
 
 class MasksUsedUpError(Exception):

@@ -13,8 +13,7 @@ from carnet_ref.systems.teechain.tee import ChainError, SealedStateError
 from carnet_ref.wire import MalformedError, Reader, join, number, split, to_number, to_text
 
 PLAN_NONCE_BYTES = 32
-FIRST = bytes(primitives.SHA384_BYTES)
-"""What the first chain follows: no chain."""
+FIRST = bytes(primitives.SHA384_BYTES)  #: What the first chain follows: no chain.
 _CHAIN_PLAN = b"carnet teechain plan"
 _PLAN = "plan of a chain"
 
@@ -100,8 +99,7 @@ VOTE = b"vote"
 _WORD = b"carnet teechain word"
 _ENTRY = b"carnet teechain entry"
 _LOG = b"carnet teechain log"
-_ONCE = bytes(primitives.NONCE_BYTES)
-"""The IV of a key that seals one message."""
+_ONCE = bytes(primitives.NONCE_BYTES)  #: The IV of a key that seals one message.
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +111,7 @@ class Logged:
     version: int = 0
 
 
-Log = dict[int, Logged]
-"""The entries of one chain, by number."""
+Log = dict[int, Logged]  #: The entries of one chain, by number.
 
 
 def word(key: ec.EllipticCurvePrivateKey, chain: bytes, member: str, at: int, entry: bytes) -> bytes:
@@ -290,5 +287,5 @@ def draw_key(random: primitives.Random) -> ec.EllipticCurvePrivateKey:
     return ec.derive_private_key(int.from_bytes(random(64), "big") % (_ORDER - 1) + 1, ec.SECP384R1())
 
 
+#: Source: NIST SP 800-186, section 3.2.1.4.
 _ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFC7634D81F4372DDF581A0DB248B0A77AECEC196ACCC52973
-"""Source: NIST SP 800-186, section 3.2.1.4."""

@@ -17,8 +17,8 @@ from carnet_ref.systems.teechain.replica import read_said
 from carnet_ref.systems.teechain.tee import ChainError, Policy, Quote, QuoteError, SilentMemberError, TeechainError
 from carnet_ref.wire import MalformedError, join, number, split, to_number
 
+#: Carries a message to a member and returns its answer; raises ``ConnectionError`` if there is none.
 Carry = Callable[[str, bytes], bytes]
-"""Carries a message to a member and returns its answer; raises ``ConnectionError`` if there is none."""
 
 
 @dataclass(slots=True)

@@ -27,8 +27,8 @@ from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 CALL, ANSWER, WELCOME, ROSTER, FREEZE = b"call", b"answer", b"welcome", b"roster", b"freeze"
 _LINK = b"carnet teechain link"
+#: Keeps a sealed state for the chain of that name, beside the one before: a crash may leave the counter at either.
 Store = Callable[[bytes, bytes], None]
-"""Keeps a sealed state for the chain of that name, beside the one before: a crash may leave the counter at either."""
 
 
 class Replica:

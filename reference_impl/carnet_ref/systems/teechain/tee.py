@@ -52,8 +52,8 @@ class SilentMemberError(TeechainError):
 _QUOTE = b"carnet teechain quote"
 _DEVICE = b"carnet teechain platform"
 _SEALED = b"carnet teechain sealed state"
+#: Returns the certificate of a platform, from the vendor's key and the platform's.
 certify = partial(devices.certify, _DEVICE)
-"""Returns the certificate of a platform, from the vendor's key and the platform's."""
 
 
 @dataclass(frozen=True, slots=True)

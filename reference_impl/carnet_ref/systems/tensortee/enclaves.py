@@ -25,8 +25,7 @@ from carnet_ref.systems.tensortee.memory import (
 )
 from carnet_ref.systems.tensortee.session import HaltedError, Keys, TensorError
 
-ROOM = 512
-"""How many entries a table has on-chip, unless somebody says otherwise."""
+ROOM = 512  #: How many entries a table has on-chip, unless somebody says otherwise.
 
 
 class Enclave:
@@ -129,8 +128,7 @@ class Cpu(Enclave):
         return decrypt(self._keys, address, ciphertext)
 
 
-Kernel = Callable[[bytes, bytes], bytes]
-"""What makes a result of the result so far and of what was read of a tensor."""
+Kernel = Callable[[bytes, bytes], bytes]  #: What makes a result of the result so far and of what was read of a tensor.
 
 
 class Npu(Enclave):

@@ -19,10 +19,8 @@ from carnet_ref.systems.tensortee.session import Keys, TensorError
 from carnet_ref.wire import join, number
 
 LINE_BYTES = 64
-STORED_BYTES = LINE_BYTES + TAG_BYTES
-"""What a line takes in memory, with its MAC."""
-MOST = 2**32 - 1
-"""The largest number of a tensor, of a line and of a version."""
+STORED_BYTES = LINE_BYTES + TAG_BYTES  #: What a line takes in memory, with its MAC.
+MOST = 2**32 - 1  #: The largest number of a tensor, of a line and of a version.
 _LINE = b"carnet tensortee line"
 
 
@@ -122,12 +120,9 @@ class Layout:
 class Memory:
     """The memory of one side, which an adversary on the bus can read and write."""
 
-    lines: dict[tuple[int, int], bytes] = field(default_factory=dict)
-    """Ciphertext and MAC, by tensor and line."""
-    macs: dict[int, bytes] = field(default_factory=dict)
-    """The MAC of a tensor."""
-    entries: dict[int, bytes] = field(default_factory=dict)
-    """Versions of tensors that have no room on-chip."""
+    lines: dict[tuple[int, int], bytes] = field(default_factory=dict)  #: Ciphertext and MAC, by tensor and line.
+    macs: dict[int, bytes] = field(default_factory=dict)  #: The MAC of a tensor.
+    entries: dict[int, bytes] = field(default_factory=dict)  #: Versions of tensors that have no room on-chip.
 
     def line(self, tensor: int, line: int) -> bytes:
         """Return the stored bytes of a line; empty if it was never written."""

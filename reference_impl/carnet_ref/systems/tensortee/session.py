@@ -42,8 +42,8 @@ class HaltedError(TensorTeeError):
 _REPORT: Final = b"carnet tensortee report"
 _DEVICE: Final = b"carnet tensortee device"
 _KEYS: Final = b"carnet tensortee keys"
+#: Returns the certificate of an NPU, from the vendor's key and the NPU's.
 certify: Final = partial(devices.certify, _DEVICE)
-"""Returns the certificate of an NPU, from the vendor's key and the NPU's."""
 
 
 @dataclass(frozen=True, slots=True)

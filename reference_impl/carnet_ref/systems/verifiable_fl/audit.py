@@ -140,8 +140,7 @@ class Auditor:
     run: str = ""
     _logs: dict[str, _Log] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
-    _owners: dict[bytes, str] = field(default_factory=dict)
-    """By whom each key was shown."""
+    _owners: dict[bytes, str] = field(default_factory=dict)  #: By whom each key was shown.
 
     @property
     def logs(self) -> dict[str, int]:

@@ -28,10 +28,8 @@ from carnet_ref.systems.verifiable_fl.evidence import (
 from carnet_ref.systems.verifiable_fl.statements import CODE, END, LOG, SHA256_DIGITS, SHA384_DIGITS
 from carnet_ref.wire import MalformedError
 
-SOURCE: Final = "source"
-"""What an input is read from that no step gave."""
-LARGEST_FILE: Final = 1 << 22
-"""Bytes of a claims file at most."""
+SOURCE: Final = "source"  #: What an input is read from that no step gave.
+LARGEST_FILE: Final = 1 << 22  #: Bytes of a claims file at most.
 _REGISTER: Final = f"[0-9a-f]{{{SHA384_DIGITS}}}"
 _TD_REGISTERS: Final = re.compile(f"{_REGISTER}( {_REGISTER}){{0,{len(TD_REGISTERS) - 1}}}")
 _GPU_VERSIONS: Final = re.compile(f"{DRIVER.pattern} {VBIOS.pattern}", re.ASCII)
@@ -47,6 +45,7 @@ class Key:
     optional: bool = False
 
 
+#: Every table of the file, by its name, and every key of it.
 SCHEMA: Final[Mapping[str, Mapping[str, Key]]] = {
     "": {
         "level": Key("1, 2 or 3", "the level that each exclave has to reach"),
@@ -95,9 +94,7 @@ SCHEMA: Final[Mapping[str, Mapping[str, Key]]] = {
         "digest": Key(_SHA384, "what it gave; anything, if left out", optional=True),
     },
 }
-"""Every table of the file, by its name, and every key of it."""
-LISTS: Final = ("exclave", "source", "task")
-"""The tables that the file has any number of."""
+LISTS: Final = ("exclave", "source", "task")  #: The tables that the file has any number of.
 OPTIONAL_TABLES: Final = ("source", "order", "result")
 
 

@@ -40,12 +40,11 @@ from carnet_ref.wire import MalformedError, join
 KEY, TDX, GPU = "key", "tdx", "nvidia-gpu"
 KINDS: Final = (KEY, TDX, GPU)
 QUOTE_STEPS: Final = DEFAULT_STEPS | {"report-data", "measurements", "tcb-status", "revocation"}
+#: What is compared of a TD, in the order of a claims file: what it was launched with, and what it measured since.
 TD_REGISTERS: Final = ("mrtd", "rtmr0", "rtmr1", "rtmr2", "rtmr3")
-"""What is compared of a TD, in the order of a claims file: what it was launched with, and what it measured since."""
 GPU_STEPS: Final = frozenset(nvidia.STEPS) - {"policy"}
 REPORT_DATA_BYTES: Final = 64
-POINT_BYTES: Final = 65
-"""Bytes of an uncompressed point on P-256."""
+POINT_BYTES: Final = 65  #: Bytes of an uncompressed point on P-256.
 _KEY_LABEL: Final = b"carnet exclave key 1"
 _STEP_LABEL: Final = b"carnet exclave step 1"
 
@@ -53,17 +52,13 @@ _STEP_LABEL: Final = b"carnet exclave step 1"
 class Level(IntEnum):
     """The assurance levels of an audit; each includes those below it."""
 
-    NONE = 0
-    """Nothing."""
+    NONE = 0  #: Nothing.
+    #: The graph is whole, and each log one signer's: true if the signers are honest.
+    #:
+    #: They are the owners of keys that the auditor knew before, and for a GPU any party that could ask it for a report.
     LINKED = 1
-    """The graph is whole, and each log one signer's: true if the signers are honest.
-
-    They are the owners of keys that the auditor knew before, and for a GPU any party that could ask it for a report.
-    """
-    ATTESTED = 2
-    """Evidence binds each key to its code: true unless memory of an exclave leaks."""
-    EXCLAVE = 3
-    """Evidence binds each step to its code, and software has no secret: true whatever leaks."""
+    ATTESTED = 2  #: Evidence binds each key to its code: true unless memory of an exclave leaks.
+    EXCLAVE = 3  #: Evidence binds each step to its code, and software has no secret: true whatever leaks.
 
 
 @dataclass(frozen=True, slots=True)

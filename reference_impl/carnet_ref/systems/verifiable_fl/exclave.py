@@ -20,8 +20,8 @@ from carnet_ref.systems.verifiable_fl.statements import (
     pae,
 )
 
+#: What a step runs: from what it reads to what it gives, each by name.
 Program = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
-"""What a step runs: from what it reads to what it gives, each by name."""
 
 
 class ExclaveError(Exception):

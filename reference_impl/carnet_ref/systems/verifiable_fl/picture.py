@@ -23,22 +23,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
 
-MOST_STATEMENTS: Final = 300
-"""Statements that a picture has at most."""
+MOST_STATEMENTS: Final = 300  #: Statements that a picture has at most.
 LEAST_INCHES: Final = 9.0
-LONGEST: Final = 24
-"""Letters of a name that a picture shows."""
-WIDTH, HEIGHT = 0.84, 0.36
-"""Of a box, in columns and lanes."""
+LONGEST: Final = 24  #: Letters of a name that a picture shows.
+WIDTH, HEIGHT = 0.84, 0.36  #: Of a box, in columns and lanes.
 SOURCE: Final[Mapping[str, Any]] = {"marker": "o", "markersize": 4, "linestyle": "none"}
 UNSHOWN: Final[Mapping[str, Any]] = {"marker": "x", "markersize": 5, "linestyle": "none"}
+#: Marks of inputs that no statement here gave, and what a legend says of them.
 MARKS: Final = {"source": "from a source", "unshown": "from what is not shown"}
-"""Marks of inputs that no statement here gave, and what a legend says of them."""
-MOST_EXPLAINED: Final = 18
-"""Rows of a legend at most, in three columns."""
+MOST_EXPLAINED: Final = 18  #: Rows of a legend at most, in three columns.
 RED, INK, GREY = "#cf222e", "#24292f", "#9aa5b1"
+#: Colours of inputs, by their names in turn; none of them is red.
 INPUTS: Final = ("#1f6feb", "#d9822b", "#2da44e", "#8250df", "#00707a", "#8a6d3b")
-"""Colours of inputs, by their names in turn; none of them is red."""
 
 
 class BoxState(StrEnum):

@@ -26,8 +26,7 @@ from carnet_ref.wire import MalformedError, bounded_json
 EXCLAVES: Final = "exclaves.json"
 STEPS: Final = "steps.intoto.jsonl"
 LARGEST_GRAPH: Final = 1 << 31
-LARGEST_EXCLAVES: Final = 1 << 26
-"""Bytes of the two files at most."""
+LARGEST_EXCLAVES: Final = 1 << 26  #: Bytes of the two files at most.
 
 
 @dataclass(slots=True)

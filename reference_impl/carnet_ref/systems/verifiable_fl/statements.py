@@ -24,19 +24,14 @@ PREDICATE: Final = "https://slsa.dev/provenance/v1"
 PAYLOAD: Final = "application/vnd.in-toto+json"
 STEP: Final = "urn:carnet:step:"
 EXCLAVE: Final = "urn:carnet:exclave:"
-CODE: Final = "code"
-"""The name of the dependency that is the step's code."""
-END: Final = "end"
-"""The task of the last statement of an exclave."""
-LOG: Final = "log"
-"""What the last statement is about: everything before it."""
+CODE: Final = "code"  #: The name of the dependency that is the step's code.
+END: Final = "end"  #: The task of the last statement of an exclave.
+LOG: Final = "log"  #: What the last statement is about: everything before it.
 NO_PREDECESSOR: Final = "0" * 64
 SHA256_DIGITS: Final = 64
 SHA384_DIGITS: Final = 96
-LARGEST_ENVELOPE: Final = 1 << 20
-"""Bytes of a line at most."""
-MOST_TEXT: Final = 200
-"""Characters of a name at most."""
+LARGEST_ENVELOPE: Final = 1 << 20  #: Bytes of a line at most.
+MOST_TEXT: Final = 200  #: Characters of a name at most.
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,10 +116,9 @@ def specify(draft: Draft) -> None:
 # -- claims ------------------------------------------------------------------------------------------------------------
 
 
+#: For each variant the claims that fall, and under which threat models.
 FALLS: Falls = {ORIGINAL: dict.fromkeys(("responder-secrecy", "responder-agreement"), THREATS)}
-"""For each variant the claims that fall, and under which threat models."""
-UNTRUE = {ORIGINAL: ("messages_with_a_reply",)}
-"""For each variant the lemmas that do not hold in it."""
+UNTRUE = {ORIGINAL: ("messages_with_a_reply",)}  #: For each variant the lemmas that do not hold in it.
 
 
 def state_properties(draft: Draft) -> None:

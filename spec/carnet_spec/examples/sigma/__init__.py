@@ -120,18 +120,18 @@ def specify(draft: Draft) -> None:
 
 # -- claims ------------------------------------------------------------------------------------------------------------
 
+#: For each variant the claims that fall, and under which threat models.
 FALLS: Falls = {
     UNSIGNED: dict.fromkeys(
         ("initiator-secrecy", "responder-secrecy", "initiator-agreement", "responder-agreement"), THREATS
     ),
     WITHOUT_MACS: dict.fromkeys(("initiator-agreement", "responder-agreement", "one-view"), THREATS),
 }
-"""For each variant the claims that fall, and under which threat models."""
+#: For each variant the lemmas that do not hold in it.
 UNTRUE = {
     UNSIGNED: ("signatures_are_verified",),
     WITHOUT_MACS: ("macs_are_verified", "macs_of_an_exchange", "macs_of_two_initiators"),
 }
-"""For each variant the lemmas that do not hold in it."""
 
 
 def state_properties(draft: Draft) -> None:

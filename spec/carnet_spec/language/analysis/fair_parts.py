@@ -8,8 +8,7 @@ from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.statements import Eventually
 from carnet_spec.language.terms import TRUE, Term, negation
 
-OTHERWISE = " otherwise"
-"""The suffix of the name of an action's other part."""
+OTHERWISE = " otherwise"  #: The suffix of the name of an action's other part.
 
 
 def part(action: Action, live: Eventually) -> Action:

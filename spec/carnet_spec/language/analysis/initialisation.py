@@ -235,8 +235,7 @@ def _writers(protocol: Protocol, symbol: terms.Symbol) -> tuple[str, ...]:
 # -- reads -------------------------------------------------------------------------------------------------------------
 # The reads of an action, each with the condition under which it matters.
 
-Row = tuple[terms.Term, ...]
-"""The arguments that a symbol is applied to."""
+Row = tuple[terms.Term, ...]  #: The arguments that a symbol is applied to.
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,13 +280,11 @@ def _reads_in(term: terms.Term, where: str, assuming: tuple[terms.Term, ...]) ->
 # -- cases -------------------------------------------------------------------------------------------------------------
 # The cases of an action: which of its terms denote the fixed argument, and what it writes and makes true there.
 
-Written = frozenset[str]
-"""Names of symbols that must have been written."""
+Written = frozenset[str]  #: Names of symbols that must have been written.
+#: A relation that holds, and the position of the fixed argument among its arguments, or one of these two constants.
 Fact = tuple[str, int]
-"""A relation that holds, and the position of the fixed argument among its arguments, or one of these two constants."""
 ANYWHERE = -1
-AS_VALUE = -2
-"""The fixed argument is the value of a variable, or of a function at some arguments."""
+AS_VALUE = -2  #: The fixed argument is the value of a variable, or of a function at some arguments.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -296,10 +293,8 @@ class Case:
 
     action: Action
     rows: frozenset[Row]
-    writes: Written = frozenset()
-    """The symbols that it always writes at the fixed argument."""
-    makes: tuple[Fact, ...] = ()
-    """The facts that it may make true."""
+    writes: Written = frozenset()  #: The symbols that it always writes at the fixed argument.
+    makes: tuple[Fact, ...] = ()  #: The facts that it may make true.
 
     def outside(self, bound: tuple[terms.Var, ...]) -> Case:
         """Return the case without the rows that mention variables of ``bound``."""
@@ -406,8 +401,7 @@ def _equated(action: Action) -> Callable[[Row], frozenset[Row]]:
 #
 # It over-approximates the protocol: a step is left out only if the phases alone show that it cannot happen.
 
-Node = tuple[str, ...]
-"""A value for each enumeration that is analysed."""
+Node = tuple[str, ...]  #: A value for each enumeration that is analysed.
 
 _MOST_NODES = 20_000
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from carnet_spec.language import terms
 from carnet_spec.language.protocol import Protocol
 
+#: For each variable in scope, the sorts of the universal variables that its value depends on.
 Scope = dict[terms.Var, frozenset[terms.Sort]]
-"""For each variable in scope, the sorts of the universal variables that its value depends on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,14 +192,17 @@ def _unclaimed(draft: Draft) -> tuple[Complaint, ...]:
     return tuple(Complaint("two-runs", *each) for each in draft.unclaimed()) if isinstance(draft, TwoRuns) else ()
 
 
+#: The rules whose complaints are notes.
+#:
+#: Verdicts are valid even if these rules are violated. The first rule suspects that two steps are modelled as one, the
+#: second that an adversary's power depends on history variables.
 NOTES = frozenset({"own-writes", "ghost-worlds"})
-"""The rules whose complaints are notes.
-
-Verdicts are valid even if these rules are violated. The first rule suspects that two steps are modelled as one, the
-second that an adversary's power depends on history variables.
-"""
+#: The rules about undeclared names; they are checked for everything that a draft may contain.
 NAMES = frozenset({"defences", "places", "threats", "fairness", "axioms"})
-"""The rules about undeclared names; they are checked for everything that a draft may contain."""
+#: The rules without which a verdict may be wrong, or may be about steps that no party could take.
+#:
+#: Engines rely on most of them. The others keep verdicts meaningful: every claim is judged, fair actions exist, and
+#: honest parties decide by what they can see.
 SOUNDNESS = frozenset(
     {
         "labels",
@@ -223,17 +226,12 @@ SOUNDNESS = frozenset(
         "conflicts",
     }
 )
-"""The rules without which a verdict may be wrong, or may be about steps that no party could take.
-
-Engines rely on most of them. The others keep verdicts meaningful: every claim is judged, fair actions exist, and honest
-parties decide by what they can see.
-"""
+#: The rules without which a proof for any number of parties may be wrong.
+#:
+#: A function without an initial value may begin with any value, and an obligation covers all of them. Only an exploring
+#: engine has to choose one, and relies on the rule that nothing reads it.
 PROOF_SOUNDNESS = SOUNDNESS - {"written-before-read"}
-"""The rules without which a proof for any number of parties may be wrong.
-
-A function without an initial value may begin with any value, and an obligation covers all of them. Only an exploring
-engine has to choose one, and relies on the rule that nothing reads it.
-"""
+#: Rules about single parts: a draft satisfies them if everything that it may contain does.
 RULES: dict[str, _Rule] = {
     "labels": wording.labels,
     "names": wording.names,
@@ -264,8 +262,7 @@ RULES: dict[str, _Rule] = {
     "monotone": shape.hasty_reads,
     "stratified": _stratified,
 }
-"""Rules about single parts: a draft satisfies them if everything that it may contain does."""
+#: Rules about behaviour, which depend on the choice of defences.
 _RESOLVED: dict[str, _Rule] = {"written-before-read": _written_before_read}
-"""Rules about behaviour, which depend on the choice of defences."""
+#: Rules about a whole draft: a protocol no longer has its removed parts.
 _WHOLE: dict[str, _Rule] = {"idle-defences": shape.idle_defences}
-"""Rules about a whole draft: a protocol no longer has its removed parts."""

@@ -7,8 +7,7 @@ from carnet_spec.language.actions import Action, Guard, Update
 from carnet_spec.language.naming import did_you_mean
 from carnet_spec.language.terms import Symbol, Term, Var, free_variables, hidden_variables
 
-Findings = Iterator[tuple[str, str]]
-"""Pairs of the place of a complaint and what to do about it."""
+Findings = Iterator[tuple[str, str]]  #: Pairs of the place of a complaint and what to do about it.
 
 
 def at(action: Action, part: Guard | Update | None = None) -> str:

@@ -8,8 +8,7 @@ from carnet_spec.language.naming import did_you_mean
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.requirements import NormativeText, cited
 
-_Known = Callable[[Protocol], Iterable[str]]
-"""The names of one kind that a protocol declares."""
+_Known = Callable[[Protocol], Iterable[str]]  #: The names of one kind that a protocol declares.
 
 
 def parts(family: Family) -> Findings:

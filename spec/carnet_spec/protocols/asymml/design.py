@@ -7,8 +7,8 @@ from carnet_spec.theories.field import residues, table
 
 ID = "asymml"
 TITLE = "AsymML: convolutions split between a TEE and a GPU that gets noised residuals"
+#: How many tensors are added and how far residuals are apart at most, unless a profile or ``--set`` says otherwise.
 SIZES = {"modulus": (3, "tensor"), "farthest": (3, "distance")}
-"""How many tensors are added and how far residuals are apart at most, unless a profile or ``--set`` says otherwise."""
 
 
 def asymml(variant: str) -> Draft:
@@ -42,6 +42,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     )
 
 
+#: What each party sees of an honest one's data, and what it is trusted for.
 VIEWS = (
     PartyView(
         PartyKind.TEE,
@@ -67,7 +68,6 @@ VIEWS = (
         limited_by=("clipped-sensitivity", "composed-releases"),
     ),
 )
-"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
 FAMILY = Family(

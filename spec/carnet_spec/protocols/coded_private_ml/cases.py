@@ -15,13 +15,10 @@ from carnet_spec.theories.shares import (
     learns_nothing,
 )
 
-PRIME = 15_485_863
-"""The field that the authors' code computes in."""
+PRIME = 15_485_863  #: The field that the authors' code computes in.
 SMALL = (2, 3, 5)
-SHAPES = ((1, 1), (2, 1), (1, 2))
-"""Numbers of blocks of data, and of random blocks."""
-MOST = 4
-"""At the size that is computed with: blocks of each kind up to this."""
+SHAPES = ((1, 1), (2, 1), (1, 2))  #: Numbers of blocks of data, and of random blocks.
+MOST = 4  #: At the size that is computed with: blocks of each kind up to this.
 WORKERS = 6
 
 
@@ -74,8 +71,8 @@ def _draws(modulus: int, left_out: str) -> Iterator[tuple[str, Draws]]:
 
 # -- what comes back ---------------------------------------------------------------------------------------------------
 
+#: Blocks of data, random ones, and a field with points for all workers that a square needs.
 SQUARES = ((1, 1, 5), (1, 1, 7), (1, 2, 7), (2, 1, 7))
-"""Blocks of data, random ones, and a field with points for all workers that a square needs."""
 
 
 def decoding_counted(left_out: str) -> Iterator[Case]:

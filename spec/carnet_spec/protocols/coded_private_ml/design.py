@@ -23,6 +23,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     return Instance(elements={}, relations={}, functions={})
 
 
+#: What each party sees of an honest one's data, and what it is trusted for.
 VIEWS = (
     PartyView(
         PartyKind.ACCELERATOR,
@@ -43,7 +44,6 @@ VIEWS = (
         assumed_in=("A1",),
     ),
 )
-"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
 FAMILY = Family(

@@ -17,15 +17,11 @@ from carnet_spec.theories.shares import (
     rank,
 )
 
-PRIME = 2**23 + 2**21 + 7
-"""The field that is computed in."""
+PRIME = 2**23 + 2**21 + 7  #: The field that is computed in.
 SMALL = (2, 3, 5)
-SHAPES = ((1, 1), (1, 2), (2, 1))
-"""Numbers of inputs, and of noise."""
-MANY_SHARES = 4
-"""Colluders and values of noise that are too many to go through modulo five."""
-PROCESSORS = 6
-"""At the size that is computed with: inputs, noise and processors of every shape up to this."""
+SHAPES = ((1, 1), (1, 2), (2, 1))  #: Numbers of inputs, and of noise.
+MANY_SHARES = 4  #: Colluders and values of noise that are too many to go through modulo five.
+PROCESSORS = 6  #: At the size that is computed with: inputs, noise and processors of every shape up to this.
 
 # -- who learns what ---------------------------------------------------------------------------------------------------
 

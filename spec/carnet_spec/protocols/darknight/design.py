@@ -9,8 +9,8 @@ from carnet_spec.theories.field import residues, table
 
 ID = "darknight"
 TITLE = "DarKnight: batches of inputs, coded with noise, on processors that may work together"
+#: How many elements the field has, unless a profile or ``--set`` says otherwise; a prime.
 SIZES = {"modulus": (3, "residue")}
-"""How many elements the field has, unless a profile or ``--set`` says otherwise; a prime."""
 
 
 def darknight(variant: str) -> Draft:
@@ -36,6 +36,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     )
 
 
+#: What each party sees of an honest one's data, and what it is trusted for.
 VIEWS = (
     PartyView(
         PartyKind.TEE,
@@ -64,7 +65,6 @@ VIEWS = (
         assumed_in=("few-together",),
     ),
 )
-"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
 FAMILY = Family(

@@ -6,8 +6,7 @@ from carnet_spec.protocols.fastrack.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-THREATS = ("outsider", "collusion")
-"""The threat models under which every claim is made."""
+THREATS = ("outsider", "collusion")  #: The threat models under which every claim is made.
 
 
 def state_properties(draft: Draft) -> None:
@@ -62,6 +61,7 @@ def state_properties(draft: Draft) -> None:
 
 _UNVERIFIED = ("verified-release", "chunk-agreement")
 
+#: For each variant the claims that fall, and under which threat models.
 FALLS: Falls = {
     THROUGH_THE_CPU: {
         **dict.fromkeys(("confidentiality", "key-isolation"), THREATS),
@@ -74,8 +74,8 @@ FALLS: Falls = {
     "two-fetches": dict.fromkeys(_UNVERIFIED, THREATS),
     "cpu-launches": {"confidentiality": THREATS},
 }
-"""For each variant the claims that fall, and under which threat models."""
 
+#: For each variant the lemmas that do not hold in it.
 UNTRUE: dict[str, tuple[str, ...]] = {
     "independent-tags": ("verified_is_sealed", "verified_last_is_last"),
     "no-length": ("verified_last_is_last",),
@@ -84,7 +84,6 @@ UNTRUE: dict[str, tuple[str, ...]] = {
     "two-fetches": ("verified_is_sealed", "verified_is_under_the_key"),
     "cpu-launches": ("named_code_runs",),
 }
-"""For each variant the lemmas that do not hold in it."""
 
 
 # -- goals -------------------------------------------------------------------------------------------------------------

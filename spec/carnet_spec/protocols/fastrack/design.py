@@ -33,6 +33,7 @@ def fastrack(variant: str) -> Draft:
 # -- instances ---------------------------------------------------------------------------------------------------------
 # Finite instances of Fastrack: who takes part, and how much is sent.
 
+#: For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts.
 SIZES = {
     "users": (1, "honest user"),
     "gpus": (1, "GPU"),
@@ -44,7 +45,6 @@ SIZES = {
     "chunks": (2, "place"),
     "user_blocks": (2, "block to a user"),
 }
-"""For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts."""
 
 
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
@@ -98,6 +98,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 STOCK = "the stock protocol"
 _finding = Findings("collusion", "the abstract of the paper, read literally")
 
+#: What each party sees of an honest one's data, and what it is trusted for.
 VIEWS = (
     PartyView(
         PartyKind.OTHERS,
@@ -129,7 +130,6 @@ VIEWS = (
         limited_by=("confidentiality",),
     ),
 )
-"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
 FAMILY = Family(

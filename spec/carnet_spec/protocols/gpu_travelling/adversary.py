@@ -53,8 +53,7 @@ class Hardware:
         return interferes & corrupt(x) & makes & live_h2d(gpu, key) & ~elsewhere(gpu) & self.routes(x)
 
 
-PLAIN = Hardware()
-"""Today's hardware, as the deck uses it."""
+PLAIN = Hardware()  #: Today's hardware, as the deck uses it.
 
 
 # -- imposture ---------------------------------------------------------------------------------------------------------

@@ -30,12 +30,11 @@ class Scope:
 
 
 USUAL = Scope()
-CONFINED = Scope(model=ALL, model_falls=())
-"""A holder that reaches its buffer alone never sees the model."""
+CONFINED = Scope(model=ALL, model_falls=())  #: A holder that reaches its buffer alone never sees the model.
+#: An engine's key opens every later epoch of the engine: nothing is claimed once it leaked.
 LEAKING = Scope(everywhere=ALL, past=(), past_falls=("past-keys",))
-"""An engine's key opens every later epoch of the engine: nothing is claimed once it leaked."""
+#: What an inner key is for: the adversary records everything, and does nothing else.
 RECORDING = Scope(("recording",), ("recording",), (), (), ("collusion",), (), ("holder", "recording"), (), ())
-"""What an inner key is for: the adversary records everything, and does nothing else."""
 
 
 # -- agreements --------------------------------------------------------------------------------------------------------

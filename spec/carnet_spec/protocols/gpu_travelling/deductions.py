@@ -362,8 +362,8 @@ def specify_hiding(draft: Draft, hardware: Hardware) -> None:
         step.insert(made_by(k, x))
 
 
+#: What is claimed of the model: with a corrupt holder it falls, and without one nothing is proved of it here.
 GIVEN_UP = ("trains-verified", "model-integrity", "provenance")
-"""What is claimed of the model: with a corrupt holder it falls, and without one nothing is proved of it here."""
 
 
 def give_up_the_model(draft: Draft) -> None:

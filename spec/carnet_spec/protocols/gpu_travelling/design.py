@@ -132,18 +132,19 @@ VARIANTS = by_name(
     ),
 )
 
+#: Where the claims of a variant are not made as usual.
 MADE = {"confined-holder": CONFINED, "inner-key": RECORDING, "retired-engine-leaks": LEAKING, **SCOPES}
-"""Where the claims of a variant are not made as usual."""
+#: What lies beneath the variants that change it.
 HARDWARE = {
     "confined-holder": Hardware(confined=True),
     "hidden-address": Hardware(hidden=True),
     "pcie-switch": Hardware(switched=True),
 }
-"""What lies beneath the variants that change it."""
+#: Key schedules by name; ``none`` is a schedule with both rotations removed.
 SCHEDULES: dict[str, type[Schedule]] = {
     kind.name: kind for kind in (EnginePerHolder, RetiredEngineLeaks, Schedule, Ratchet, ResetOut, WrappedUnderOld)
 }
-"""Key schedules by name; ``none`` is a schedule with both rotations removed."""
+#: What becomes of keys in the variants that do not build on ``sealed-under-master``.
 _SCHEDULE_OF: dict[str, type[Schedule]] = {
     **SCHEDULES,
     "inner-key": Ratchet,
@@ -152,7 +153,6 @@ _SCHEDULE_OF: dict[str, type[Schedule]] = {
     "retire-then-open": RetireThenOpen,
     **KINDS,
 }
-"""What becomes of keys in the variants that do not build on ``sealed-under-master``."""
 
 
 def schedule_of(variant: str) -> type[Schedule]:
@@ -164,6 +164,7 @@ def schedule_of(variant: str) -> type[Schedule]:
 # The guards and updates that can be taken away one by one, to see what each is for.
 
 
+#: Each with what it does, and the variant that it belongs to if that is not every one.
 DEFENCES = (
     ("gpu-certificate", "the GPU's certificate chain is checked"),
     ("report-nonce", "the report has to answer this session's nonce"),
@@ -232,7 +233,6 @@ DEFENCES = (
     (LEASE, "custody ends when its lease does", "engine-per-holder-timed"),
     (LIMIT, "a key is used up to its limit only", "engine-per-holder-timed"),
 )
-"""Each with what it does, and the variant that it belongs to if that is not every one."""
 
 
 # -- firmware ----------------------------------------------------------------------------------------------------------
@@ -285,6 +285,7 @@ def _service(
     return lambda where: Service(id, title, available, where, needed_by)
 
 
+#: What each party sees of an honest one's data, and what it is trusted for.
 VIEWS = (
     PartyView(
         PartyKind.OTHERS,
@@ -317,9 +318,9 @@ VIEWS = (
         limited_by=("confidentiality", "key-isolation"),
     ),
 )
-"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
+#: What is asked of the GPU, in the order of what is known of it.
 SERVICES = (
     _service("session", "a session, and a signed report inside it", SHOWN)("spdm.c"),
     _service("lent-key", "raw link keys, for user mode to pass on", SHOWN)(
@@ -398,7 +399,6 @@ SERVICES = (
         "no file: the deck hopes for it (Outlook)"
     ),
 )
-"""What is asked of the GPU, in the order of what is known of it."""
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
@@ -410,11 +410,11 @@ SERVICES = (
 DECK = "the deck"
 DRIVER = "the stock driver"
 OURS = "Carnet's design and its neighbours"
-LISTS = (DECK, DRIVER, OURS)
-"""What findings are about, in the order in which they are listed."""
+LISTS = (DECK, DRIVER, OURS)  #: What findings are about, in the order in which they are listed.
 
 _finding = partial(Finding, threat="collusion", claim="confidentiality")
 
+#: What Carnet found; each comes out of ``carnet attack``.
 FINDINGS = (
     _finding(
         "finding-1", "the stock ratchet, and the last holder computes the next key", variant="ratchet", about=DRIVER
@@ -472,7 +472,6 @@ FINDINGS = (
         about=DECK,
     ),
 )
-"""What Carnet found; each comes out of ``carnet attack``."""
 
 
 # -- design ------------------------------------------------------------------------------------------------------------
@@ -531,11 +530,10 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     return draft
 
 
+#: Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches, what an order does whole.
+#:
+#: With a clock A9 is one too, and so is A18 unless retiring and opening are two orders.
 BUILT_IN = ("A1", "A2", "A3", "A4", "A6", "A7", "A8", "A11", "A15", "A16", "A17", "A20")
-"""Assumptions in the shape of the steps: what a key opens, what a reset or a scrub reaches, what an order does whole.
-
-With a clock A9 is one too, and so is A18 unless retiring and opening are two orders.
-"""
 
 
 def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ from itertools import combinations
 from carnet_spec.language import *
 from carnet_spec.language.authoring import HONEST, amounts_in_words, by_name, fact, first_names, numbered_names, unary
 
+#: Sizes by name, unless a profile or ``--set`` says otherwise.
 DEFAULTS = {
     "holders": 1,
     "corrupt": 1,
@@ -29,28 +30,26 @@ DEFAULTS = {
     "instants": 3,
     "limit": 2,
 }
-"""Sizes by name, unless a profile or ``--set`` says otherwise."""
+#: The sizes that only say how many keys and sessions may be drawn, and how far counters go.
 FRESH_SIZES = frozenset({"rounds", "sessions", "slots"})
-"""The sizes that only say how many keys and sessions may be drawn, and how far counters go."""
 
+#: The steps that open a channel: no engine has more than one at first, and one in each round.
 _OPENING_CHANNELS = (
     *("open_session", "reattach", "take_over"),
     *("rotate_out", "rotate_in", "rotate_late", "rotate_after_fence"),
 )
-"""The steps that open a channel: no engine has more than one at first, and one in each round."""
 
 _OF_A_CORRUPT_PLATFORM = {"fakes": 1, "instances": 1, "twins": 1}
+#: What there is at least where ``extras`` is 1, as far as every state can be visited, the adversary's moves unlimited.
+#:
+#: That is what a threat model allows the adversary beside; and where it allows least, two chunks, which have an order.
+#: A layer has none of it, because what a layer adds reads none of it.
 _BESIDE: Mapping[str, Mapping[str, int]] = {
     "outsider": {"chunks": 2},
     "holder": {"corrupt_chunks": 1},
     "hypervisor": _OF_A_CORRUPT_PLATFORM,
     "collusion": _OF_A_CORRUPT_PLATFORM,
 }
-"""What there is at least where ``extras`` is 1, as far as every state can be visited, the adversary's moves unlimited.
-
-That is what a threat model allows the adversary beside; and where it allows least, two chunks, which have an order. A
-layer has none of it, because what a layer adds reads none of it.
-"""
 
 _CORRUPT = ("mallory", "milo", "maria", "marcus")
 
@@ -303,6 +302,7 @@ PROFILES = by_name(
     ),
 )
 
+#: The sizes a search for an attack goes through; most attacks need one round and one move, some wait for the next.
 HUNTS = (
     Profile("one round", {"rounds": 1, "corrupt_chunks": 1}, budget=1),
     Profile(
@@ -314,4 +314,3 @@ HUNTS = (
     Profile("two sessions", {"rounds": 1, "sessions": 2}, budget=2),
     Profile("three rounds", {"rounds": 3, "corrupt_chunks": 1}, budget=1),
 )
-"""The sizes a search for an attack goes through; most attacks need one round and one move, some wait for the next."""

@@ -28,11 +28,11 @@ erased = _holder_state("erased", Agent, Key, says="the holder erased the link ke
 wiped = _holder_state("wiped", Agent, Data, says="the holder erased the chunk, for good")
 engine_lost = relation("engine_lost", Session, Agent, kind=Kind.GHOST, says="a turned holder had the engine's key")
 
+#: The threat models in which holders turn; in the others every enrolled holder stays honest.
 UNDER_LATE = ("holder", "collusion")
-"""The threat models in which holders turn; in the others every enrolled holder stays honest."""
 
+#: What is claimed of holders that are honest to the end, while others turn.
 LATE = Scope(all=UNDER_LATE, everywhere=UNDER_LATE, past=(), keys=UNDER_LATE, model=(), model_falls=())
-"""What is claimed of holders that are honest to the end, while others turn."""
 
 
 class Turning(Schedule):
@@ -279,10 +279,10 @@ confirmed = relation(
     "confirmed", Key, Slot, Data, kind=Kind.MESSAGE, says="the orchestrator tells the holder that it noted the chunk"
 )
 
-UNDER_ROLLBACK = ("hypervisor", "collusion")
-"""The threat models in which somebody has the power to restore a VM."""
+UNDER_ROLLBACK = ("hypervisor", "collusion")  #: The threat models in which somebody has the power to restore a VM.
 
 LOOKED_AT = ("outsider", *UNDER_ROLLBACK)
+#: Where the claims are looked at.
 ROLLED_BACK = Scope(
     all=LOOKED_AT,
     everywhere=LOOKED_AT,
@@ -291,17 +291,16 @@ ROLLED_BACK = Scope(
     model=("outsider", "hypervisor"),
     model_falls=("collusion",),
 )
-"""Where the claims are looked at."""
 
+#: The claims that a roll-back brings down, pins or not: the holder itself no longer knows what it did.
 FALL_ON_ROLLBACK = ("data-agreement", "handoff-agreement", "provenance", "participation")
-"""The claims that a roll-back brings down, pins or not: the holder itself no longer knows what it did."""
 
+#: Small sizes, and one with a chunk that can take the place of another.
 ROLLBACK_HUNTS = (
     Profile("one chunk", {"rounds": 1, "chunks": 1, "corrupt": 0}, budget=1),
     Profile("a changed dataset", {"rounds": 1, "chunks": 2, "corrupt": 0}, budget=1),
     Profile("a corrupt holder", {"rounds": 1, "chunks": 1, "corrupt": 1}, budget=1),
 )
-"""Small sizes, and one with a chunk that can take the place of another."""
 
 
 class RolledBack(Schedule):
@@ -449,19 +448,19 @@ class LeakedDevice(Schedule):
         _fakes_tell(draft)
 
 
-UNDER = ("hypervisor", "collusion")
-"""The threat models in which the platform can put another GPU into the slot."""
+UNDER = ("hypervisor", "collusion")  #: The threat models in which the platform can put another GPU into the slot.
 
+#: What survives is claimed with an honest platform, too; the model is lost to the party that has the fake.
 LEAKED = Scope(all=UNDER, everywhere=ALL, past=(), keys=ALL, model=(), model_falls=UNDER)
-"""What survives is claimed with an honest platform, too; the model is lost to the party that has the fake."""
 
+#: Sizes that have what the adversary needs: the leaked key, and a fake or the very GPU.
 SURVIVOR_HUNTS = (
     Profile("a fake", {"rounds": 1, "fakes": 1, "leaks": 1}, budget=2),
     Profile("a GPU whose key leaked", {"rounds": 1, "leaks": 1, "corrupt_chunks": 1}, budget=3),
     Profile("two rounds with a fake", {"rounds": 2, "fakes": 1, "leaks": 1}, budget=2),
 )
-"""Sizes that have what the adversary needs: the leaked key, and a fake or the very GPU."""
 
+#: The claims that a leaked device key brings down; of the others, and of what is stated below, there is a proof.
 FALL_WITH_A_LEAK = (
     "confidentiality",
     "model-confidentiality",
@@ -477,7 +476,6 @@ FALL_WITH_A_LEAK = (
     "participation",
     "no-silent-reset",
 )
-"""The claims that a leaked device key brings down; of the others, and of what is stated below, there is a proof."""
 
 
 def state_survivors(draft: Draft, schedule: Schedule) -> None:
@@ -562,6 +560,7 @@ def _ends_at_fake(key: Key) -> Formula:
 
 # -- other adversaries -------------------------------------------------------------------------------------------------
 
+#: The variants, each with the adversary that an assumption of the main designs excludes.
 WITH_MORE = (
     Variant(
         "leaked-device",
@@ -598,8 +597,8 @@ WITH_MORE = (
         hunts=ENDORSEMENT_HUNTS,
     ),
 )
-"""The variants, each with the adversary that an assumption of the main designs excludes."""
 
+#: What becomes of keys, parties and data in each.
 KINDS: dict[str, type[Schedule]] = {
     "leaked-device": LeakedDevice,
     "late-corruption": LateCorruption,
@@ -607,18 +606,17 @@ KINDS: dict[str, type[Schedule]] = {
     "rolled-back-holder": RolledBack,
     "endorsed-instance": Endorsed,
 }
-"""What becomes of keys, parties and data in each."""
 
+#: Under which threat models the usual claims are made there.
 SCOPES: dict[str, Scope] = {
     "leaked-device": LEAKED,
     "late-corruption": LATE,
     "late-corruption-engine": LATE,
     "rolled-back-holder": ROLLED_BACK,
 }
-"""Under which threat models the usual claims are made there."""
 
+#: The assumption that the steps of the main designs have built in, and those of the variant do not.
 DONE_WITHOUT = {"late-corruption": "A2", "late-corruption-engine": "A2", "rolled-back-holder": "A15"}
-"""The assumption that the steps of the main designs have built in, and those of the variant do not."""
 
 
 def state_more(draft: Draft, schedule: Schedule) -> None:

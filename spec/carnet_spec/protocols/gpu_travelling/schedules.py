@@ -22,16 +22,12 @@ class Schedule:
     """The schedule with fresh keys, sent under the session master, which only orchestrator and GPU have."""
 
     name = "sealed-under-master"
+    #: The defence that retires the key the GPU leaves, where that is not part of taking a new one.
     retirement: str | None = None
-    """The defence that retires the key the GPU leaves, where that is not part of taking a new one."""
-    splits = False
-    """Whether the key that the GPU leaves is retired by an order of its own, before the next is taken."""
-    keys_follow = False
-    """Whether a holder's key opens later epochs of honest owners, so that no key is secret."""
-    asked_at_return: tuple[str, ...] = ()
-    """What else is asked of a holder that gives the GPU back."""
-    one_tenant = False
-    """Whether a session is lent to one holder only."""
+    splits = False  #: Whether the key that the GPU leaves is retired by an order of its own, before the next is taken.
+    keys_follow = False  #: Whether a holder's key opens later epochs of honest owners, so that no key is secret.
+    asked_at_return: tuple[str, ...] = ()  #: What else is asked of a holder that gives the GPU back.
+    one_tenant = False  #: Whether a session is lent to one holder only.
 
     def issue(self, step: Step, key: Key) -> None:
         """Add the effects of an order to rotate to ``key`` on what is on the wire."""

@@ -245,11 +245,11 @@ def _route(draft: Draft) -> None:
 # Where the honest holders endorse one and the same proper instance, that one is called the orchestrator: this is a
 # name, and assumes nothing.
 
+#: A size with a second instance, and one with a corrupt holder.
 ENDORSEMENT_HUNTS = (
     Profile("two instances", {"rounds": 1, "chunks": 0, "corrupt": 0, "twins": 1, "own_keys": 1}, budget=0),
     Profile("a corrupt holder", {"rounds": 1, "chunks": 1, "corrupt": 1}, budget=1),
 )
-"""A size with a second instance, and one with a corrupt holder."""
 
 first_seen = rigid_relation("first_seen", Agent, Agent, says="the instance is the one that the holder endorses")
 endorsed = relation(

@@ -45,8 +45,8 @@ returned_at = _history_function("returned_at", Key, to=Instant, says="when the e
 
 counted_out = _history("counted_out", Key, Slot, says="the message to the GPU was counted")
 counted_home = _history("counted_home", Key, Slot, says="the GPU's message home was counted")
+#: Where in a message stand the key and the counter value that it was protected with.
 _PLACES: dict[Symbol, tuple[int, int]] = {sealed.symbol: (1, 2), uploaded.symbol: (0, 1), streamed.symbol: (0, 1)}
-"""Where in a message stand the key and the counter value that it was protected with."""
 
 
 def add_time(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:

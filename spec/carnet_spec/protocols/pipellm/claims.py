@@ -6,8 +6,7 @@ from carnet_spec.protocols.pipellm.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-THREATS = ("lone-host", "collusion")
-"""The threat models under which every claim is made."""
+THREATS = ("lone-host", "collusion")  #: The threat models under which every claim is made.
 
 
 def state_properties(draft: Draft) -> None:
@@ -63,6 +62,7 @@ def state_properties(draft: Draft) -> None:
 _TWO_UNDER_ONE_IV = ("confidentiality", "iv-unique", "copy-agreement")
 _OUT_OF_STEP = (*_TWO_UNDER_ONE_IV, "no-passed-iv", "counters-agree", "no-gap")
 
+#: For each variant the claims that fall, and under which threat models.
 FALLS: Falls = {
     FLUSHED: {},
     AHEAD: {},
@@ -76,11 +76,11 @@ FALLS: Falls = {
     "iv-from-the-host": dict.fromkeys(("copy-agreement",), THREATS),
     "old-key": dict.fromkeys((*_OUT_OF_STEP, "order-kept"), THREATS),
 }
-"""For each variant the claims that fall, and under which threat models."""
 
 _PASSED = ("exposed_has_passed", "exposed_of_the_honest", "commands_fit")
 _FOLLOWED = ("gone_has_passed", "commands_are_sent", "nothing_is_left_out", "nothing_was_left_out")
 
+#: For each variant the lemmas that do not hold in it.
 UNTRUE: dict[str, tuple[str, ...]] = {
     FLUSHED: (),
     AHEAD: (),
@@ -94,7 +94,6 @@ UNTRUE: dict[str, tuple[str, ...]] = {
     "iv-from-the-host": (),
     "old-key": (*_PASSED, *_FOLLOWED, "commands_are_not_ahead", "one_command", "commands_in_order"),
 }
-"""For each variant the lemmas that do not hold in it."""
 
 
 # -- goals -------------------------------------------------------------------------------------------------------------

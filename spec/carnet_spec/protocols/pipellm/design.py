@@ -45,6 +45,7 @@ def pipellm(variant: str) -> Draft:
 # -- instances ---------------------------------------------------------------------------------------------------------
 # Finite instances of PipeLLM: who takes part, and how much is sent.
 
+#: For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts.
 SIZES = {
     "tenants": (1, "honest tenant"),
     "tenant_keys": (1, "channel"),
@@ -55,7 +56,6 @@ SIZES = {
     "tenant_blocks": (2, "block to a tenant"),
     "host_blocks": (0, "block to the host"),
 }
-"""For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts."""
 
 
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
@@ -111,6 +111,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 
 _finding = Findings("lone-host", "the abstract of the paper, read literally")
 
+#: What each party sees of an honest one's data, and what it is trusted for.
 VIEWS = (
     PartyView(
         PartyKind.OTHERS,
@@ -143,7 +144,6 @@ VIEWS = (
         limited_by=("confidentiality", "iv-unique"),
     ),
 )
-"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
 FAMILY = Family(

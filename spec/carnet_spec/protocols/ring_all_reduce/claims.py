@@ -6,8 +6,7 @@ from carnet_spec.protocols.ring_all_reduce.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-THREATS = ("links", "tenants")
-"""The threat models under which every claim is made."""
+THREATS = ("links", "tenants")  #: The threat models under which every claim is made.
 
 
 def state_properties(draft: Draft) -> None:
@@ -76,6 +75,7 @@ def state_properties(draft: Draft) -> None:
 _WRONG_SUMS = ("partial-sum-agreement", "sum-agreement", "nothing-else", "whole-sum", "same-sum")
 _JOINED = ("neighbour-genuine", "hop-isolation", "confidentiality", *_WRONG_SUMS)
 
+#: For each variant the claims that fall, and under which threat models.
 FALLS: Falls = {
     "group-key": dict.fromkeys(("neighbour-genuine", "hop-isolation", "confidentiality", "iv-unique"), THREATS),
     "unattested": dict.fromkeys(_JOINED, THREATS),
@@ -85,11 +85,11 @@ FALLS: Falls = {
     "goes-on": {"whole-sum": THREATS},
     "same-keys": dict.fromkeys(("confidentiality", "iv-unique", "same-sum"), THREATS),
 }
-"""For each variant the claims that fall, and under which threat models."""
 
 _MIXED = ("sums_are_of_one_chunk", "nobody_is_missing", "sums_come_from_the_last")
 _STRANGE = ("both_ends_of_a_hop", "hops_are_closed", "tags_tell_by_key", "contributions_are_under_hop_keys")
 
+#: For each variant the lemmas that do not hold in it.
 UNTRUE: dict[str, tuple[str, ...]] = {
     "group-key": (
         *("senders_opened", "both_ends_of_a_hop", "tags_tell_by_key"),
@@ -105,7 +105,6 @@ UNTRUE: dict[str, tuple[str, ...]] = {
         *("one_iv_one_message", "contributions_are_under_hop_keys", "sums_come_from_the_last"),
     ),
 }
-"""For each variant the lemmas that do not hold in it."""
 
 
 # -- goals -------------------------------------------------------------------------------------------------------------

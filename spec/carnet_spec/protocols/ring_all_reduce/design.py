@@ -73,6 +73,7 @@ def _one_phase(p: Phase, o: Phase, c: Chunk, g: Endpoint) -> Formula:
 # -- instances ---------------------------------------------------------------------------------------------------------
 # Finite instances of ring all-reduce: how many ranks, chunks and iterations, and who else is on the network.
 
+#: For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts.
 SIZES = {
     "ring_size": (2, "rank"),
     "chunks": (1, "chunk"),
@@ -84,7 +85,6 @@ SIZES = {
     "vectors": (2, "vector"),
     "own_vectors": (0, "vector of the adversary's"),
 }
-"""For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts."""
 
 
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
@@ -161,6 +161,7 @@ CHOICE = "a choice that the abstract leaves open"
 
 _finding = Findings("tenants", CHOICE)
 
+#: What each party sees of an honest one's data, and what it is trusted for.
 VIEWS = (
     PartyView(
         PartyKind.OTHERS,
@@ -185,7 +186,6 @@ VIEWS = (
         limited_by=("confidentiality", "hop-isolation"),
     ),
 )
-"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
 FAMILY = Family(

@@ -87,8 +87,7 @@ _MAC = "DDP in GPU TEEs, abstract: encryption and MAC generation from the sender
 _CHECK = "DDP in GPU TEEs, abstract: decryption and MAC authentication on the receiver"
 
 
-_Label = tuple[Iteration, Phase, SubStep, Chunk]
-"""What the tag of a message says of it."""
+_Label = tuple[Iteration, Phase, SubStep, Chunk]  #: What the tag of a message says of it.
 
 
 def _reducing(draft: Draft) -> None:

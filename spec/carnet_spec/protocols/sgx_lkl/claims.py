@@ -8,8 +8,7 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-THREATS = ("watching", "meddling")
-"""The threat models under which every claim is made."""
+THREATS = ("watching", "meddling")  #: The threat models under which every claim is made.
 
 _OBLIVIOUS = "SGX-LKL, abstract: host operations independent of the workload"
 
@@ -123,6 +122,7 @@ def state_properties(runs: TwoRuns) -> None:
 
 _MEDDLING = THREATS[1:]
 
+#: For each variant the claims that fall, and under which threat models.
 FALLS: Falls = {
     SHUFFLED: {"revisits": THREATS},
     ON_DEMAND: {"count": THREATS},
@@ -134,10 +134,9 @@ FALLS: Falls = {
         ("hand-over-count", "hand-over-end", "hand-over-size", "schedule", "begun"), THREATS
     ),
 }
-"""For each variant the claims that fall, and under which threat models."""
 
+#: For each variant the lemmas that do not hold in it.
 UNTRUE: dict[str, tuple[str, ...]] = {"bare-hand-over": ("frames_have_their_time",)}
-"""For each variant the lemmas that do not hold in it."""
 
 
 # -- goals -------------------------------------------------------------------------------------------------------------

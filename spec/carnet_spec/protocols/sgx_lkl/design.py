@@ -11,8 +11,8 @@ from carnet_spec.theories.linear_order import StrictOrder
 
 ID = "sgx-lkl"
 TITLE = "SGX-LKL: what the host sees of an enclave does not depend on its data"
+#: What each run chooses for itself: data, calls, what a frame carries, and the result.
 OWN = {"plan": ("n",), "call": ("m",), "emit": ("m",), "finish": ("m",)}
-"""What each run chooses for itself: data, calls, what a frame carries, and the result."""
 
 
 def oblivious(variant: str) -> TwoRuns:
@@ -60,13 +60,13 @@ def one_run(variant: str) -> Draft:
 # -- instances ---------------------------------------------------------------------------------------------------------
 # Finite instances: how many ticks there are, and what the application may ask for.
 
+#: For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts.
 SIZES = {
     "chunks": (2, "chunk"),
     "ticks": (2, "tick"),
     "host_calls": (2, "call"),
     "long_calls": (0, "long call"),
 }
-"""For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts."""
 
 _TURNS = ("READ", "WRITE", "PACKET")
 
@@ -129,6 +129,7 @@ HAND_OVER = "a hand-over of GPU Travelling that nobody pads"
 
 _finding = Findings("watching", "the abstract of the paper, read literally")
 
+#: What each party sees of an honest one's data, and what it is trusted for.
 VIEWS = (
     PartyView(
         PartyKind.TEE,
@@ -161,7 +162,6 @@ VIEWS = (
         ),
     ),
 )
-"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
 FAMILY = Family(

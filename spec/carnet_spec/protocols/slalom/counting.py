@@ -6,11 +6,9 @@ from itertools import combinations, permutations, product
 
 from carnet_spec.language import Case
 
-MODULI = (2, 3, 4, 5, 7)
-"""Blinding needs a group, and no field."""
+MODULI = (2, 3, 4, 5, 7)  #: Blinding needs a group, and no field.
 PRIMES = (2, 3, 5)
-ODD = (3, 5)
-"""Centred residues of an odd modulus stand for whole numbers of either sign."""
+ODD = (3, 5)  #: Centred residues of an odd modulus stand for whole numbers of either sign.
 
 # -- blinding ----------------------------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ from carnet_spec.theories.field import residues, table
 
 ID = "slalom"
 TITLE = "Slalom: linear layers on an untrusted processor, blinded and checked"
+#: How many elements the field has, unless a profile or ``--set`` says otherwise; a prime.
 SIZES = {"modulus": (3, "residue")}
-"""How many elements the field has, unless a profile or ``--set`` says otherwise; a prime."""
 
 
 def slalom(variant: str) -> Draft:
@@ -42,6 +42,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     )
 
 
+#: What each party sees of an honest one's data, and what it is trusted for.
 VIEWS = (
     PartyView(
         PartyKind.TEE,
@@ -66,7 +67,6 @@ VIEWS = (
         limited_by=("blinding-hides", "one-mask", "some-mask"),
     ),
 )
-"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
 FAMILY = Family(

@@ -6,8 +6,7 @@ from carnet_spec.protocols.teechain.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-THREATS = ("platform", "broken")
-"""The threat models under which claims are made."""
+THREATS = ("platform", "broken")  #: The threat models under which claims are made.
 
 
 def state_properties(draft: Draft) -> None:
@@ -74,11 +73,12 @@ def state_properties(draft: Draft) -> None:
 # -- what falls --------------------------------------------------------------------------------------------------------
 # Every claim that is not named for a variant holds in it, and is proved.
 
+#: What falls as soon as the next chain starts too early.
 _TWICE = ("epoch-once", "one-holder", "fail-over-after", "no-late-grant")
-"""What falls as soon as the next chain starts too early."""
+#: What falls as well if a replica forgets what it passed on.
 _ROLLED_BACK = (*_TWICE, "nothing-lost", "no-rollback", "iv-unique")
-"""What falls as well if a replica forgets what it passed on."""
 
+#: For each variant the claims that fall, and under which threat models.
 FALLS: Falls = {
     TAIL_ALONE: dict.fromkeys((*_TWICE, "nothing-lost"), THREATS[1:]),
     "any-survivor": dict.fromkeys((*_TWICE, "one-successor"), THREATS),
@@ -88,7 +88,6 @@ FALLS: Falls = {
     "uncounted": dict.fromkeys(_ROLLED_BACK, THREATS),
     "any-log": dict.fromkeys(_TWICE, THREATS),
 }
-"""For each variant the claims that fall, and under which threat models."""
 
 _FORGOTTEN = ("what_is_passed_on", "down_the_chain", "what_is_granted")
 _THAWED = (
@@ -97,6 +96,7 @@ _THAWED = (
     *("ousted_up_to_the_bar", "opened_in_line", "past_the_bar"),
 )
 
+#: For each variant the lemmas that do not hold in it.
 UNTRUE: dict[str, tuple[str, ...]] = {
     "any-survivor": (
         *("opened_in_line", "past_the_bar", "who_ousted", "ousted_for_what_opened", "ousted_up_to_the_bar"),
@@ -107,7 +107,6 @@ UNTRUE: dict[str, tuple[str, ...]] = {
     "uncounted": _FORGOTTEN,
     "any-log": ("past_the_polled", "past_the_bar", "ousted_up_to_the_bar"),
 }
-"""For each variant the lemmas that do not hold in it."""
 
 
 # -- goals -------------------------------------------------------------------------------------------------------------

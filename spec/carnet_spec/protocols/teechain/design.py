@@ -68,6 +68,7 @@ def _assume(draft: Draft) -> None:
 # -- instances ---------------------------------------------------------------------------------------------------------
 # Finite instances of Teechain for custody: who is in the chains, who is broken, and how many epochs there are.
 
+#: Sizes by name, unless a profile or ``--set`` says otherwise.
 DEFAULTS = {
     "epochs": 1,
     "holders": 2,
@@ -78,7 +79,6 @@ DEFAULTS = {
     "third": 0,
     "majority": 0,
 }
-"""Sizes by name, unless a profile or ``--set`` says otherwise."""
 
 
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
@@ -139,8 +139,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     )
 
 
-_AFTER = {"third": "rival", "after": "foreign"}
-"""The chains that follow another one than the first."""
+_AFTER = {"third": "rival", "after": "foreign"}  #: The chains that follow another one than the first.
 
 
 def _outsider(kind: int) -> Row:
@@ -173,6 +172,7 @@ TEECHAN = "Teechan's counters, carried over to custody"
 
 _finding = Findings("platform", TEECHAIN)
 
+#: What each party sees of an honest one's data, and what it is trusted for.
 VIEWS = (
     PartyView(
         PartyKind.OTHERS,
@@ -196,7 +196,6 @@ VIEWS = (
         limited_by=("log-secret",),
     ),
 )
-"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
 FAMILY = Family(

@@ -6,8 +6,7 @@ from carnet_spec.protocols.tensortee.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-THREATS = ("bus", "neighbour")
-"""The threat models under which every claim is made."""
+THREATS = ("bus", "neighbour")  #: The threat models under which every claim is made.
 
 
 def state_properties(draft: Draft) -> None:
@@ -78,6 +77,7 @@ def state_properties(draft: Draft) -> None:
 _ONE_IV = ("confidentiality", "iv-unique")
 _UNVERIFIED = ("verified-export", "verified-hand-over")
 
+#: For each variant the claims that fall, and under which threat models.
 FALLS: Falls = {
     "two-counters": dict.fromkeys((*_ONE_IV, "hand-over-agreement", "verified-hand-over"), THREATS),
     "predict-and-export": dict.fromkeys(_UNVERIFIED, THREATS),
@@ -91,8 +91,8 @@ FALLS: Falls = {
         **dict.fromkeys(("line-agreement", "tensor-agreement", "hand-over-agreement", *_UNVERIFIED), THREATS[1:]),
     },
 }
-"""For each variant the claims that fall, and under which threat models."""
 
+#: For each variant the lemmas that do not hold in it.
 UNTRUE: dict[str, tuple[str, ...]] = {
     "two-counters": ("written_by_the_cpu", "written_by_the_npu", "inputs_were_handed_over", "handed_over_is_clean"),
     "predict-and-export": ("handed_over_is_clean",),
@@ -103,7 +103,6 @@ UNTRUE: dict[str, tuple[str, ...]] = {
     ),
     "spilled-table": ("written_by_the_cpu", "lines_of_the_cpu_are_filled"),
 }
-"""For each variant the lemmas that do not hold in it."""
 
 
 # -- goals -------------------------------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ def tensortee(variant: str) -> Draft:
 # -- instances ---------------------------------------------------------------------------------------------------------
 # Finite instances of TensorTEE: who takes part, and how much is written.
 
+#: For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts.
 SIZES = {
     "honest_jobs": (1, "honest job"),
     "job_keys": (1, "session"),
@@ -47,7 +48,6 @@ SIZES = {
     "passes": (1, "pass"),
     "job_blocks": (1, "block to a job"),
 }
-"""For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts."""
 
 
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
@@ -95,6 +95,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 
 _finding = Findings("bus", "the abstract of the paper, read literally")
 
+#: What each party sees of an honest one's data, and what it is trusted for.
 VIEWS = (
     PartyView(
         PartyKind.OTHERS,
@@ -127,7 +128,6 @@ VIEWS = (
         limited_by=("confidentiality", "iv-unique"),
     ),
 )
-"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
 FAMILY = Family(

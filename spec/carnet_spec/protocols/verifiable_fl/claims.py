@@ -6,8 +6,7 @@ from carnet_spec.protocols.verifiable_fl.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-THREATS = ("sealed", "leaking")
-"""The threat models under which every claim is made."""
+THREATS = ("sealed", "leaking")  #: The threat models under which every claim is made.
 
 
 def state_properties(draft: Draft) -> None:
@@ -73,6 +72,7 @@ def state_properties(draft: Draft) -> None:
 
 _UNLINKED = ("data-origin", "only-sanitised", "log-order", "counted-once", "nothing-missing")
 
+#: For each variant the claims that fall, and under which threat models.
 FALLS: Falls = {
     SOFTWARE_KEY: dict.fromkeys(
         ("step-taken", "data-origin", "custody-order", "only-sanitised", "nothing-missing"), THREATS[1:]
@@ -83,8 +83,8 @@ FALLS: Falls = {
     "open-ended": {"nothing-missing": THREATS},
     "any-run": dict.fromkeys(("this-run", "data-origin"), THREATS),
 }
-"""For each variant the claims that fall, and under which threat models."""
 
+#: For each variant the lemmas that do not hold in it.
 UNTRUE: dict[str, tuple[str, ...]] = {
     "attested-once": (
         *("accepted_inputs", "accepted_training", "the_newest_is_seen", "accepted_before"),
@@ -95,7 +95,6 @@ UNTRUE: dict[str, tuple[str, ...]] = {
     "open-ended": ("whole_logs",),
     "any-run": ("accepted_of_this_run",),
 }
-"""For each variant the lemmas that do not hold in it."""
 
 
 # -- goals -------------------------------------------------------------------------------------------------------------

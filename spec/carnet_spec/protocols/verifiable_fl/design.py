@@ -42,6 +42,7 @@ def verifiable_fl(variant: str) -> Draft:
 # -- instances ---------------------------------------------------------------------------------------------------------
 # Finite instances: which statements could be made. What they say is fixed, and an exploration sees who makes which.
 
+#: Sizes by name, unless a profile or ``--set`` says otherwise.
 DEFAULTS = {
     "second_step": 0,
     "raw_training": 0,
@@ -52,7 +53,6 @@ DEFAULTS = {
     "outsider": 0,
     "relied": 0,
 }
-"""Sizes by name, unless a profile or ``--set`` says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +176,7 @@ def _older(cards: tuple[Card, ...]) -> frozenset[Row]:
 PRESENT = "the variant on present hardware, as Carnet reads the abstract"
 _finding = Findings("sealed", "the abstract of the paper, read literally")
 
+#: What each party sees of an honest one's data, and what it is trusted for.
 VIEWS = (
     PartyView(
         PartyKind.OTHERS,
@@ -198,7 +199,6 @@ VIEWS = (
         "an exclave has no secrets: its memory may leak, and no claim is about secrecy",
     ),
 )
-"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
 FAMILY = Family(

@@ -26,8 +26,7 @@ from docs._ext.carnet_pages.traces import Attacked, Traces
 from tests.repo.tracked import ROOT
 
 RECORDS = ROOT / "docs" / "results" / "attacks"
-MANY = 12
-"""How many attacks of a protocol are drawn in a fast test; the slow one draws all."""
+MANY = 12  #: How many attacks of a protocol are drawn in a fast test; the slow one draws all.
 
 
 class Person(Individual):

@@ -287,8 +287,7 @@ def test_a_certificate_is_of_its_text_alone() -> None:
         writer.text(known[0][0], ("inv:nowhere",))
 
 
-PROTOCOL = lending().protocol()
-"""'owned' is claimed under both threat models, 'a/lone' under 'one' alone."""
+PROTOCOL = lending().protocol()  #: 'owned' is claimed under both threat models, 'a/lone' under 'one' alone.
 
 
 def judged(protocol: Protocol, *unproved: str) -> list[Pair]:

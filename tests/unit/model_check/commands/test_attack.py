@@ -150,8 +150,8 @@ def test_minimising_drops_what_the_violation_does_not_need() -> None:
     assert minimise(judge, protocol.claim("secrecy").checked, trace).steps == tuple(steps)
 
 
+#: A lender alone is attacked by nobody, whatever was removed.
 ALONE, PAIR = Profile("alone", {"borrowers": 0}), Profile("pair", {"borrowers": 2})
-"""A lender alone is attacked by nobody, whatever was removed."""
 
 
 def _instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
@@ -186,8 +186,8 @@ def test_a_variant_with_sizes_of_its_own_is_hunted_in_those() -> None:
 
 
 PROTOCOL = FAMILY.protocol()
+#: Attacks number the second, the fourth and the fifth of these; the others are deductions of the adversary.
 STEPS = [{"action": name} for name in ("pool_data", "send_fence", "pool_h2d", "exec_fence", "fenced")]
-"""Attacks number the second, the fourth and the fifth of these; the others are deductions of the adversary."""
 
 
 def _described(outcome: dict[str, Any]) -> str:

@@ -232,13 +232,13 @@ def test_a_swallowed_interrupt_still_ends_the_command(monkeypatch: pytest.Monkey
         signal.signal(signal.SIGINT, before)
 
 
+#: The command; whoever runs the tests in the background hands interrupts down as ignored.
 INTERRUPTIBLE = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from carnet_check.cli import main
 main()
 """
-"""The command; whoever runs the tests in the background hands interrupts down as ignored."""
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.5, 3.0], ids="after {} s".format)

@@ -141,8 +141,7 @@ def test_liveness_is_not_judged_by_exploring_or_walking_and_that_is_said() -> No
 
 
 WALKS = ("--simulate", "200", "--depth", "30")
-SOON = ("--max-states", "2000")
-"""Many more than lead to the violation."""
+SOON = ("--max-states", "2000")  #: Many more than lead to the violation.
 TIMES = {"seconds", "states_per_second", "peak_memory_bytes", "run", "engine"}
 LAPS = f"{FIXTURES / 'laps.py'}:FAMILY"
 LIT = f"{FIXTURES / 'mended.py'}:liveness_that_fairness_brings"

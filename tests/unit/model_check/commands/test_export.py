@@ -18,8 +18,7 @@ from tests.fixtures import toy
 from tests.unit.model_check.command import TOY, carnet, control
 
 LENDING = "tests.unit.model_check.obligations.lending:sound_lending"
-PAIRS = 32
-"""Of the toy: four invariants, in the first state and with each of seven actions."""
+PAIRS = 32  #: Of the toy: four invariants, in the first state and with each of seven actions.
 
 
 def _index(folder: Path) -> list[dict[str, str]]:

@@ -37,8 +37,7 @@ from tests.repo.tracked import ROOT
 from tests.unit.model_check.command import CONTROLS, TOY, carnet
 
 CARNET = "from carnet_check.cli import main; main(prog_name='carnet')"
-AT_ONCE = 0.3
-"""Seconds of processor time: what is seen on a machine that does nothing else."""
+AT_ONCE = 0.3  #: Seconds of processor time: what is seen on a machine that does nothing else.
 
 
 def processor_seconds(*command: str) -> float:
@@ -459,6 +458,7 @@ def _row(claim: str, threat: str, engine: str) -> dict[str, Any]:
 
 
 ROWS = [_row(claim, threat, engine) for claim in CLAIMS for threat in THREATS for engine in ENGINES]
+#: What may happen to a verdict; the last one is no difference.
 EDITS: Mapping[str, tuple[dict[str, Any], Direction]] = {
     "falls": ({"verdict": "VIOLATED", "as_expected": False}, Direction.WORSE),
     "is expected to fall": ({"verdict": "VIOLATED", "expected": "VIOLATED"}, Direction.CHANGED),
@@ -466,7 +466,6 @@ EDITS: Mapping[str, tuple[dict[str, Any], Direction]] = {
     "rests on more": ({"assumptions": ["A1", "A2"]}, Direction.CHANGED),
     "has another detail": ({"detail": "took longer", "defences": ["lease"]}, Direction.NEW),
 }
-"""What may happen to a verdict; the last one is no difference."""
 
 
 def _run(rows: list[dict[str, Any]], digest: str = "ab") -> Run:

@@ -12,6 +12,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from tests.unit.model_check.command import FIXTURES, carnet
 
+#: Fixed protocols of the tests' own, so that no change of a real specification changes what is compared.
 CASES = {
     "verify-sound": ("verify", "toy.py", "--jobs", "1"),
     "verify-long": ("verify", "toy.py", "--jobs", "1", "--long"),
@@ -24,7 +25,6 @@ CASES = {
     "explain-action": ("explain", "take_back", "--protocol", "toy.py"),
     "explain-defence": ("explain", "fresh-key", "--protocol", "toy.py"),
 }
-"""Fixed protocols of the tests' own, so that no change of a real specification changes what is compared."""
 
 WHAT_VARIES = {
     r"\b\d+\.\d s\b": "<time>",

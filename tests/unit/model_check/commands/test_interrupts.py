@@ -26,8 +26,7 @@ LONG = {
     "attack": ("attack", "gpu-travelling", "--without", "report-nonce"),
 }
 
-SOON = 12.0
-"""Seconds: two on a machine that does nothing else, and six times as many on one that does."""
+SOON = 12.0  #: Seconds: two on a machine that does nothing else, and six times as many on one that does.
 
 
 def descendants(process: int) -> set[int]:

@@ -25,8 +25,7 @@ types = pytest.importorskip(
     "lsprotocol.types", reason="needs the extra 'lsp', which the install of CONTRIBUTING.md brings"
 )
 CARNET = "from carnet_check.cli import main; main()"
-LONG = 100.0
-"""Seconds within which everything that a test waits for has come."""
+LONG = 100.0  #: Seconds within which everything that a test waits for has come.
 TEXT = """# A token
 
 **CLAIM-SAME** Who has the token has it. (Source: example)

@@ -27,8 +27,7 @@ from tests.oracle.recipe import Recipe
 from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, WIDE, carnet, control
 from tests.unit.model_check.engines.toy import REGISTRATION, TOY_ENGINE
 
-MODEST = {"cvc5": 50_000, "eprover": 300}
-"""Budgets, in an engine's own units, that random protocols fit into."""
+MODEST = {"cvc5": 50_000, "eprover": 300}  #: Budgets, in an engine's own units, that random protocols fit into.
 OTHERWISE = 400_000
 LEMMA_ENGINES = ["lemma-count", "lemma-calc"]
 MENDED = FIXTURES / "mended.py"
@@ -45,10 +44,10 @@ def _may_be_absent(engine: Engine) -> object:
 
 EVERY = (*registry.registered(), TOY_ENGINE)
 every_engine = pytest.mark.parametrize("engine", [_may_be_absent(each) for each in EVERY])
+#: Engines of lemma claims judge nothing else: ``lemmas/test_engine.py`` has what they promise.
 every_judge_of_steps = pytest.mark.parametrize(
     "engine", [_may_be_absent(each) for each in EVERY if not isinstance(each, JudgesLemmaClaims)]
 )
-"""Engines of lemma claims judge nothing else: ``lemmas/test_engine.py`` has what they promise."""
 
 
 @pytest.fixture(autouse=True)

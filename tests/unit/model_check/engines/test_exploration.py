@@ -280,6 +280,7 @@ def _and_killed(answers: Iterable[Any]) -> Iterator[Any]:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+#: What workers run; a forked one has the functions below in their places.
 ANSWER: dict[str, Callable[[Any], Iterable[Any]]] = {
     "cvc5": cvc5.answer,
     "eprover": eprover.answer,
@@ -287,7 +288,6 @@ ANSWER: dict[str, Callable[[Any], Iterable[Any]]] = {
     "search": explorer._run,
     "kernel": judging._answered,
 }
-"""What workers run; a forked one has the functions below in their places."""
 
 
 def cvc5_killed(asked: Any) -> Iterator[Any]:

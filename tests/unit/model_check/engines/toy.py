@@ -18,8 +18,7 @@ from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.trace import Trace, TraceStep
 
 REGISTRATION = ("toy", "tests.unit.model_check.engines.toy:TOY_ENGINE")
-ORIGIN = TraceStep("", "")
-"""Stands for the step to the first state, which nobody takes."""
+ORIGIN = TraceStep("", "")  #: Stands for the step to the first state, which nobody takes.
 
 
 @dataclass(frozen=True)

@@ -147,8 +147,8 @@ TWO_WAYS: dict[str, list[Node]] = {
     "choose": [choose(SNOW, RAIN, WIND), denied(RAIN), denied(WIND)],
     "not choose": [denied(choose(SNOW, RAIN, WIND)), RAIN, WIND],
 }
+#: All facts that there are at the end of the first way, and the newest four at the end of the second.
 EVERYTHING = close((0, 1, 2, 3))
-"""All facts that there are at the end of the first way, and the newest four at the end of the second."""
 
 
 @pytest.mark.parametrize("name", TWO_WAYS)
@@ -308,8 +308,8 @@ def test_long_refutations_are_followed() -> None:
     follow([either(FALSE, RAIN), denied(RAIN)], use(0), use(1), *splits, close((0, 4_000)))
 
 
+#: Lines that are empty or begin as a docstring or a comment; `docs/assurance/proofs.md` counts the others alike.
 NO_CODE = re.compile(r' *("""|#|$)')
-"""Lines that are empty or begin as a docstring or a comment; `docs/assurance/proofs.md` counts the others alike."""
 
 
 def test_the_kernel_is_as_short_as_it_is_said_to_be() -> None:

@@ -126,6 +126,7 @@ TEXT = """# Letters
 **CLAIM-SECRET** Nobody reads a letter. (Source: x)
 """
 BELL = (FIXTURES / "bell.py").read_text("utf-8")
+#: Where a name is written, what is written in its place, and what was meant.
 MISSPELT: dict[str, tuple[str, str, str]] = {
     "defence of a guard": ('number), defence="in-order"', "in-oder", "in-order"),
     "defence of another guard": ('Phase.OPEN, defence="shut-down"', "shutdown", "shut-down"),
@@ -177,7 +178,6 @@ MISSPELT: dict[str, tuple[str, str, str]] = {
     "sort of a parameter": ("def once(number: Number)", "Nubmer", "Number"),
     "argument of the language": ('source="x", shortcut_of=', "shortcut_off", "shortcut_of"),
 }
-"""Where a name is written, what is written in its place, and what was meant."""
 
 
 def spoilt(where: str) -> tuple[str, int]:

@@ -207,8 +207,8 @@ def test_an_order_is_that_of_the_numbers_in_the_names() -> None:
     assert only.relations["before"] == {("party1", "party2"), ("party1", "party3"), ("party2", "party3")}
 
 
+#: A source without instances of its own; what it says is not looked at.
 MADE = load(f"{FIXTURES / 'unsound.py'}:axioms_that_cannot_be")
-"""A source without instances of its own; what it says is not looked at."""
 TINY = MADE.profile("tiny")
 
 
@@ -370,6 +370,7 @@ def test_it_is_told_of_how_many_elements_a_step_chooses_where_it_may_not_choose_
     assert not any(" of " in what for what in fixed_values(protocol, free))
 
 
+#: `VmHWM` is of this process alone; `ru_maxrss` begins with what its parent held.
 ALONE = """
 import re, sys
 from pathlib import Path
@@ -380,7 +381,6 @@ except SystemExit as end:
     peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())
     print(end.code, int(peak.group(1)) // 1024, file=sys.stderr)
 """
-"""`VmHWM` is of this process alone; `ru_maxrss` begins with what its parent held."""
 
 
 @pytest.mark.mends("M7")

@@ -300,8 +300,8 @@ def test_what_does_not_exist_is_refused(words: list[str]) -> None:
     assert carnet("mutate", DOOR_FILE, *words).code == 2
 
 
+#: What asks workers, as a test sees it: parts and answers of any kind.
 Results = Callable[..., Iterator[tuple[Any, Any]]]
-"""What asks workers, as a test sees it: parts and answers of any kind."""
 
 
 def kept(folder: Path, kind: str) -> list[str]:

@@ -211,8 +211,8 @@ OTHER_KINDS = [
     ("a signed attestation result (EAR)", "carnet attest ear FILE"),
     ("a token of Intel Trust Authority", "carnet attest result FILE"),
 ]
+#: What a command does not appraise and tells of by a step of its own.
 OWN_STEP = {("tdx", "a quote of an SGX enclave")}
-"""What a command does not appraise and tells of by a step of its own."""
 
 
 @pytest.mark.parametrize(
@@ -457,8 +457,8 @@ def test_anything_but_certificates_of_authorities_is_a_typed_error(data: bytes) 
         anchors_from_pem(data)
 
 
-SECONDS = 2.0
-"""What a mebibyte of evidence may take: the requirement itself."""
+SECONDS = 2.0  #: What a mebibyte of evidence may take: the requirement itself.
+#: What keeps to every limit, and so is canonicalised, and refused because nobody signed it.
 WITHIN = {
     "namespaces as many as may be",
     "attributes as many as may be",
@@ -466,7 +466,6 @@ WITHIN = {
     "references to characters",
     "a huge signature",
 }
-"""What keeps to every limit, and so is canonicalised, and refused because nobody signed it."""
 
 
 @pytest.mark.mends("M1")

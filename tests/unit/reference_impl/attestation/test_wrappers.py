@@ -27,8 +27,7 @@ from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS
 from tests.fuzz.test_parsers import mutated
 
 TYPE = "application/vnd.example.rats-conceptual-msg"
-TAG = 1668612070
-"""The tag of content format 64999. Source: draft-ietf-rats-msg-wrap, "Examples"."""
+TAG = 1668612070  #: The tag of content format 64999. Source: draft-ietf-rats-msg-wrap, "Examples".
 MESSAGE = bytes.fromhex("2347da55")
 COLLECTION_TAG = 1668547091
 GIVEN: Mapping[str, Any] = {"at": NOW, "anchors": PLATFORM.anchors, "report_data": REPORT_DATA}

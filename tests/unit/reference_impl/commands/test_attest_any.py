@@ -568,8 +568,8 @@ DOCUMENTS: Mapping[str, tuple[object, str]] = {
 }
 
 
+#: Documents with evidence that another format reads beside it.
 TWO_KINDS = {"beside a machine", "attestation answer", "payload as text", "Google's vTPM"}
-"""Documents with evidence that another format reads beside it."""
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -225,8 +225,7 @@ def test_the_key_budget_prints_what_its_object_says() -> None:
     assert printed.rstrip().endswith("rerun        carnet datapath --table keys")
 
 
-SIZES = (4, 32, 256)
-"""Units of the hidden layer: models of 11, 87 and 692 KB."""
+SIZES = (4, 32, 256)  #: Units of the hidden layer: models of 11, 87 and 692 KB.
 CHUNKS, CHUNK_BYTES = 3, 2048
 MOST = 1.1 * CHUNKS * CHUNK_BYTES + (64 << 10)
 ELSEWHERE = {FrameKind.CHANNEL, FrameKind.ROUTE, FrameKind.RESET}

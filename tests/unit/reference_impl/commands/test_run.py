@@ -454,12 +454,12 @@ def test_the_name_of_a_trace_is_only_shown(tmp_path: Path) -> None:
 
 
 CARNET_PROGRAM = (sys.executable, "-c", "from carnet_check.cli import main; main()")
+#: Commands that would go on for long, and how many processes they are, once all of them work.
 ENDLESS = {
     "run": (("run", "--rounds", "100000"), 1),
     "run in processes": (("run", "--rounds", "100000", "--processes"), 6),
     "sweep": (("sweep", "--configurations", "200000", "--jobs", "2", "--out", "outcomes.csv"), 3),
 }
-"""Commands that would go on for long, and how many processes they are, once all of them work."""
 LEFT = {"run": "the run is not over, and nothing of it is kept", "sweep": "the work is not finished"}
 
 

@@ -102,8 +102,8 @@ def test_a_tag_by_another_key_or_over_other_data_is_refused() -> None:
 
 RECIPIENT = bytes.fromhex("4612c550263fc8ad58375df3f557aac531d26850903e55a9f23f21d8534e8ac8")
 EPHEMERAL = bytes.fromhex("52c4a758a802cd8b936eceea314432798d5baf2d7e9235dc084ab1b9cfa2f736")
+#: RFC 9180, appendix A.1.1: skRm, skEm and shared_secret of DHKEM(X25519, HKDF-SHA256).
 SHARED = bytes.fromhex("fe0e18c9f024ce43799ae393c7e8fe8fce9d218875e8227b0187c04e7d2ea1fc")
-"""RFC 9180, appendix A.1.1: skRm, skEm and shared_secret of DHKEM(X25519, HKDF-SHA256)."""
 LIBRARY = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 INFO = b"carnet test"
 

@@ -118,12 +118,12 @@ PURE = {
     "average", "largest", "ratio", "optimised_ratio", "relative_error", "worst_error", "tolerance", "share", "shares",
     "slowdown", "reduction", "lost", "drop", "factor", "above_one", "ordered", "place",
 }  # fmt: skip
+#: Classes with a field for the unit, or whose values are pure, or named with their unit.
 OWN_UNIT = {"Figure", "Cell", "Parameter", "Quartiles", "BoxShare", "Configuration"}
-"""Classes with a field for the unit, or whose values are pure, or named with their unit."""
+#: Functions of numbers in whatever unit their caller means.
 ANY_UNIT = {"solve", "quantity", "within_factor", "_check_number", "share", "_between", "_figure"}
-"""Functions of numbers in whatever unit their caller means."""
+#: Functions of a point of a box, whose names say the unit.
 BY_NAME = {"machine", "reproduce", "node", "server", "points", "_costs"}
-"""Functions of a point of a box, whose names say the unit."""
 
 
 def numbers(tree: ast.AST) -> Iterator[tuple[str, str]]:

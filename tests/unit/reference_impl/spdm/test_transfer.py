@@ -38,8 +38,7 @@ from tests.fixtures.spdm import ByHand, Draws, carry, deliver, negotiated, repor
 V = Version.V1_2
 SIZES = Sizes(pieces=True, peer_transfer=64, peer_message=500, own_message=500)
 REQUEST = messages.GetDigests(V).encode()
-LONG = REQUEST + bytes(range(200))
-"""A request, as far as its code tells, that does not fit a transfer."""
+LONG = REQUEST + bytes(range(200))  #: A request, as far as its code tells, that does not fit a transfer.
 
 
 def asking(sizes: Sizes = SIZES, request: bytes = REQUEST) -> TransferStep[RequesterTransfer]:

@@ -100,6 +100,7 @@ def step(action: str, by: str, **args: str) -> dict[str, Any]:
 TENSOR = {"a": "alice", "k": "k1", "t": "weights1"}
 EXCHANGED = step("answer_exchange", "gpu", g="gpu1", k="k1")
 JOINED = step("join", "replica", r="backup1", c="origin", f="e0")
+#: For each system a run that breaks nothing.
 HARMLESS: dict[str, list[dict[str, Any]]] = {
     "fastrack": [step("open_exchange", "user", a="alice", k="k1"), EXCHANGED],
     "sgx-lkl": [step("plan", "holder", left_n="chunk1", right_n="chunk1")],
@@ -121,7 +122,7 @@ HARMLESS: dict[str, list[dict[str, Any]]] = {
         *(step("conclude", "auditor", r="run", e=each) for each in ("provider", "trainer")),
     ],
 }
-"""For each system a run that breaks nothing."""
+#: For each system a claim, a step that cannot be the first, and why.
 STOPPED = {
     "fastrack": ("no-replay", EXCHANGED, "^k1$"),
     "pipellm": ("in-step", step("pad", "tenant", a="alice", k="k1", j="iv1"), "^k1$"),
@@ -131,7 +132,6 @@ STOPPED = {
     "tensortee": ("no-rollback", step("spill", "cpu", **TENSOR), "^k1$"),
     "verifiable-fl": ("step-taken", step("accept", "auditor", r="run", s="clean1"), "provider"),
 }
-"""For each system a claim, a step that cannot be the first, and why."""
 
 
 def carried_out(id: str, claim: str, steps: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -157,16 +157,15 @@ def test_a_run_that_breaks_nothing_shows_nothing(id: str) -> None:
         assert (outcome["reproduced"], outcome["stopped"]) == (False, None)
 
 
+#: The defences without which a design has every step, and the steps that a replay takes by itself.
+#:
+#: TensorTEE's draft has every step, that of each defence's absence too.
 BESIDE: dict[str, tuple[tuple[str, ...], set[str]]] = {
     "fastrack": ((), {"decrypt"}),
     "teechain": (("launch-identity",), set()),
     "tensortee": ((), {"open_session"}),
     "verifiable-fl": (("key-in-hardware", "digest-inside"), set()),
 }
-"""The defences without which a design has every step, and the steps that a replay takes by itself.
-
-TensorTEE's draft has every step, that of each defence's absence too.
-"""
 
 
 @pytest.mark.parametrize("id", BESIDE)

@@ -473,8 +473,7 @@ def test_an_older_journal_put_back_opens_new_sessions_and_keys(tmp_path: Path) -
 
 
 LEASED = Deployment(holder_names(2), 2, chunks=2, chunk_bytes=256, lease=5.0, patience=5.0)
-END = (1 << 64) - 1
-"""The largest number that fits a frame's clock."""
+END = (1 << 64) - 1  #: The largest number that fits a frame's clock.
 
 
 class Corrupt(Node):

@@ -154,8 +154,7 @@ def up(size: int, kind: FrameKind = FrameKind.D2H) -> Frame:
     return Frame(DEVICE, OWNER, kind, bytes(size))
 
 
-FIRST, SECOND = 11, 22
-"""When the device was granted, by the clock of its owner."""
+FIRST, SECOND = 11, 22  #: When the device was granted, by the clock of its owner.
 RESET = Frame(OWNER, PLATFORM, FrameKind.RESET, b"CONFIDENTIAL")
 TWO_VISITS = [
     *(down(OWNER, 10, FrameKind.SESSION), up(20, FrameKind.SESSION), down(OWNER, 1_000)),

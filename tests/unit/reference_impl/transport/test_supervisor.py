@@ -20,6 +20,7 @@ from tests.fixtures.worlds import world_of
 DEPLOYMENT = Deployment(holder_names(2), 1)
 KEY = bytes(range(32))
 
+#: What stands in for the processes of a run: it does what a test says, and else what is expected of each.
 PROCESS = """
 import json, os, signal, sys, time
 from pathlib import Path
@@ -48,7 +49,6 @@ if name == "orchestrator":
     sys.exit(0)
 sys.stdin.read()
 """
-"""What stands in for the processes of a run: it does what a test says, and else what is expected of each."""
 
 KILLED = "os.kill(os.getpid(), signal.SIGKILL)"
 OVER = """
@@ -139,6 +139,7 @@ def test_the_key_of_the_journals_is_not_shown(tmp_path: Path) -> None:
 
 
 MEBIBYTE = 1 << 20
+#: Holds idle connections open, and sends frames of 16 MiB; what is closed is opened again a second later, for ever.
 FLOOD = """
 import os, resource, socket, sys, threading, time
 
@@ -187,8 +188,8 @@ while True:
         standing.remove(stranger)
         stranger.close()
 """
-"""Holds idle connections open, and sends frames of 16 MiB; what is closed is opened again a second later, for ever."""
 
+#: A run, begun while the flood stands; a holder is killed on the way, and has to get in again.
 RUN = """
 import json, os, resource, signal, subprocess, sys
 from pathlib import Path
@@ -224,7 +225,6 @@ finally:
     supervisor.flood.kill()
     supervisor.flood.wait()
 """
-"""A run, begun while the flood stands; a holder is killed on the way, and has to get in again."""
 
 
 def flooded(folder: Path, idle: int, frames: int) -> dict[str, object]:

@@ -167,6 +167,7 @@ def test_variants_have_digests_of_their_own_the_same_in_every_process_and_order(
     assert toy.FAMILY.protocol("main", ("fresh-key",)).digest != toy.FAMILY.protocol().digest
 
 
+#: Fields, classes and members of enumerations, and what somebody calls them one day.
 RENAMED = {
     "formula": "condition",
     "guards": "preconditions",
@@ -179,7 +180,6 @@ RENAMED = {
     "INSERT": "ADD",
     "GHOST": "HISTORY",
 }
-"""Fields, classes and members of enumerations, and what somebody calls them one day."""
 
 
 def test_renaming_fields_classes_and_members_in_the_code_changes_no_digest(tmp_path: Path) -> None:

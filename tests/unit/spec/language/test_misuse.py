@@ -22,8 +22,7 @@ from carnet_spec.protocols.registry import OWN
 from tests.fixtures import toy
 from tests.unit.spec.language.vocabulary import *
 
-anything: Any = None
-"""Types would catch most of these mistakes; the tests make them all the same."""
+anything: Any = None  #: Types would catch most of these mistakes; the tests make them all the same.
 
 
 FORMULAS: dict[str, tuple[Callable[[], object], str]] = {

@@ -126,8 +126,7 @@ JUDGE = Interpreter(PROTOCOL, INSTANCE)
 # -- textbook deduction, on terms: who has which term ------------------------------------------------------------------
 
 Deducible = tuple[str, ...]
-Holding = tuple[str, Deducible]
-"""An agent, and a term that it has: a relation's name and its arguments."""
+Holding = tuple[str, Deducible]  #: An agent, and a term that it has: a relation's name and its arguments.
 
 
 def private(agent: str, owner: str) -> bool:

@@ -96,6 +96,7 @@ def _believing(field: str) -> type[TdVerifier]:
     return Credulous
 
 
+#: What the orchestrator leaves out of a report's appraisal without each defence.
 GPU: Final[Mapping[str, type[GpuVerifier]]] = {
     "gpu-certificate": TrustsAnyChain,
     "report-nonce": leaving_out(GpuVerifier, "expected"),
@@ -104,18 +105,16 @@ GPU: Final[Mapping[str, type[GpuVerifier]]] = {
     "reference-values": TakesAnyFirmware,
     "revocation-check": AsksNobody,
 }
-"""What the orchestrator leaves out of a report's appraisal without each defence."""
 
+#: What a holder leaves out of a quote's appraisal without each defence.
 QUOTE: Final[Mapping[str, type[TdVerifier]]] = {
     "orchestrator-quote": TrustsAnyMeasurement,
     "quote-bound-to-channel": _believing("exporter"),
     "manifest-check": _believing("manifest"),
 }
-"""What a holder leaves out of a quote's appraisal without each defence."""
 
 
-NO_LIMITS: Final = UsageLimits(UNLIMITED, UNLIMITED)
-"""The limits of keys where ``key-usage-limit`` is off."""
+NO_LIMITS: Final = UsageLimits(UNLIMITED, UNLIMITED)  #: The limits of keys where ``key-usage-limit`` is off.
 
 
 @dataclass(frozen=True)

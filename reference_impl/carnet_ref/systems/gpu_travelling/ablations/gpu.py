@@ -33,12 +33,12 @@ class KeepsCode(Device):
             super().replace_code(code)
 
 
+#: What a device does without each defence.
 DEVICES: Final[Mapping[str, type[Device]]] = {
     "code-reupload": KeepsCode,
     "scrub-buffer": leaving_out(Device, "clear_buffer"),
     "scrub-workspace": leaving_out(Device, "clear_workspace"),
 }
-"""What a device does without each defence."""
 
 
 class EngineKeepsReceiving(CopyEngines):
@@ -89,6 +89,7 @@ class Reloads(CopyEngines):
         self._sending, self._sealer = keys, self._sealer_of(keys)
 
 
+#: What copy engines do without each defence.
 ENGINES: Final[Mapping[str, type[CopyEngines]]] = {
     "engine-retirement": leaving_out(CopyEngines, "retire"),
     "rotation-in-h2d": EngineKeepsReceiving,
@@ -97,13 +98,10 @@ ENGINES: Final[Mapping[str, type[CopyEngines]]] = {
     "atomic-rotation": RestartsCounters,
     "no-engine-reload": Reloads,
 }
-"""What copy engines do without each defence."""
 
 
-ON_LINK: Final = b"report"
-"""What a report on the link begins with, to tell it from what else goes home."""
-_CHANNEL: Final = 1 << 63
-"""What the channel counter of reports is ahead of that of the epoch."""
+ON_LINK: Final = b"report"  #: What a report on the link begins with, to tell it from what else goes home.
+_CHANNEL: Final = 1 << 63  #: What the channel counter of reports is ahead of that of the epoch.
 
 
 def seal_on_link(keys: LinkKeys, place: Place, report: Report) -> bytes:
@@ -155,8 +153,8 @@ class ReportsOnLink(Firmware):
         return _sealed(self.engines.sending, place, report)
 
 
+#: What firmware does without each defence.
 FIRMWARE: Final[Mapping[str, type[Firmware]]] = {"session-acknowledgements": ReportsOnLink}
-"""What firmware does without each defence."""
 
 
 class HearsTheLink(Link):
@@ -227,6 +225,7 @@ class BorrowerSetsCounterBack(BorrowedLink):
         return super().seal(command)
 
 
+#: What the orchestrator's end does without each defence.
 LINKS: Final[Mapping[str, type[Link]]] = {
     "fresh-key": LendsOneKey,
     "rotation-in-h2d": LinkKeepsSending,
@@ -234,7 +233,6 @@ LINKS: Final[Mapping[str, type[Link]]] = {
     "sender-iv-monotonic": SetsCounterBack,
     "session-acknowledgements": HearsTheLink,
 }
-"""What the orchestrator's end does without each defence."""
 
+#: What a holder's end does without each defence.
 BORROWED_LINKS: Final[Mapping[str, type[BorrowedLink]]] = {"sender-iv-monotonic": BorrowerSetsCounterBack}
-"""What a holder's end does without each defence."""

@@ -137,8 +137,8 @@ def _is_of(fact: facts.EpochFact | None, link: Link) -> bool:
     return fact is not None and fact.session == link.session
 
 
+#: Checks that go with a defence of another name: what is left after a scrub is counted over all regions together.
 ALIKE: Final[Mapping[str, frozenset[str]]] = MappingProxyType({"scrub-buffer": frozenset({"scrub-workspace"})})
-"""Checks that go with a defence of another name: what is left after a scrub is counted over all regions together."""
 
 
 def procedures(off: frozenset[str]) -> Procedures:
@@ -403,8 +403,8 @@ def table_without(off: frozenset[str]) -> Table:
     return rows
 
 
+#: The defences without which a report may come that nobody waits for.
 _UNACKNOWLEDGED: Final = frozenset({"rotation-ack", "fence-ack", "scrub-ack"})
-"""The defences without which a report may come that nobody waits for."""
 
 
 def _place(event: states.Reported) -> Place:

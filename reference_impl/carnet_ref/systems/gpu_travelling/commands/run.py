@@ -17,19 +17,18 @@ from carnet_command.text import counted
 if TYPE_CHECKING:
     from carnet_ref.systems.gpu_travelling.commands.running import RunRequest
 
+#: The key schedules that can be run.
+#:
+#: Under ``none`` no round between honest parties completes. ``inner-key`` would be ``ratchet`` by another name: the
+#: roles agree on no inner key, and only that sets the two apart. ``retired-engine-leaks`` runs like
+#: ``engine-per-holder``.
 SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
-"""The key schedules that can be run.
-
-Under ``none`` no round between honest parties completes. ``inner-key`` would be ``ratchet`` by another name: the roles
-agree on no inner key, and only that sets the two apart. ``retired-engine-leaks`` runs like ``engine-per-holder``.
-"""
-TRAINERS = ("numpy", "torch")
-"""What can train: NumPy is always there, PyTorch comes with the extra ``train``."""
+TRAINERS = ("numpy", "torch")  #: What can train: NumPy is always there, PyTorch comes with the extra ``train``.
 MOST_MESSAGES = 1 << 32
 LIMIT = "Let no link key protect more messages than this, instead of some 389 GB."
 MOST_HOLDERS = 500
+#: What a run is kept to: its trace has to be one that can be judged, and stays in memory until then, 7 KB a round.
 MOST_ROUNDS = 100_000
-"""What a run is kept to: its trace has to be one that can be judged, and stays in memory until then, 7 KB a round."""
 SAVE = "Bring the model home after every R rounds, not only at the end and before a new session."
 MOST_HIDDEN = 256
 HIDDEN = "Units of the model's hidden layer, which its size grows with."

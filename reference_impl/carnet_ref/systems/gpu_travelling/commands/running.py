@@ -36,12 +36,9 @@ from carnet_ref.transport.node import Node, ReportsOutcome
 from carnet_ref.transport.platform import Traffic, bytes_moved
 from carnet_ref.transport.supervisor import InProcessNetwork, ProcessError, Supervisor
 
-CONFORM = "carnet.conform"
-"""The entry-point group of packages that judge traces."""
-MOST_PROCESSES = 64
-"""Holders at most that are processes of their own: each takes some 60 MB."""
-DELTA = 1e-6
-"""The δ that ε is computed for where no other is asked for."""
+CONFORM = "carnet.conform"  #: The entry-point group of packages that judge traces.
+MOST_PROCESSES = 64  #: Holders at most that are processes of their own: each takes some 60 MB.
+DELTA = 1e-6  #: The δ that ε is computed for where no other is asked for.
 Say = Callable[[str], None]
 
 
@@ -360,8 +357,8 @@ def _journal_of(plan: RunRequest, folder: Path) -> Callable[[str], Path]:
     return path
 
 
+#: The orchestrator's last words, the steps that everybody took, and what the platform carried.
 Ran = tuple[dict[str, Any], list[str], Traffic]
-"""The orchestrator's last words, the steps that everybody took, and what the platform carried."""
 
 
 def _in_processes(plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:

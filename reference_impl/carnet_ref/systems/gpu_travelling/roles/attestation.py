@@ -93,29 +93,23 @@ class QuoteVerifier(Protocol):
         """Return the steps of the appraisal."""
 
 
-Steps = frozenset[str]
-"""Steps of an appraisal, by their ids."""
+Steps = frozenset[str]  #: Steps of an appraisal, by their ids.
 _PROOF: Final = b"carnet enrolment 1 "
+#: The steps of an appraisal that make it a quote of the expected code.
 QUOTE_STEPS: Final = frozenset({"quote.pck-chain", "quote.quote-signature", "quote.measurements"})
-"""The steps of an appraisal that make it a quote of the expected code."""
+#: The steps that bind the quote to this channel.
 BINDING_STEPS: Final = frozenset({"quote.report-data", "channel", "nonce"})
-"""The steps that bind the quote to this channel."""
-JOB_STEPS: Final = frozenset({"manifest"})
-"""The step that binds the quote to this job."""
+JOB_STEPS: Final = frozenset({"manifest"})  #: The step that binds the quote to this job.
+#: The steps of an appraisal that make it a report of a certified GPU.
 SIGNED: Final = frozenset({"chain", "validity", "signature", "firmware-id"})
-"""The steps of an appraisal that make it a report of a certified GPU."""
-ANSWERS: Final = frozenset({"nonce"})
-"""The step that makes it the answer to what was asked."""
-MODE: Final = frozenset({"mode"})
-"""The step that makes it a report of a GPU in confidential mode."""
-DEBUG: Final = frozenset({"debug"})
-"""The step that makes it a report of a GPU that is not debugged."""
+ANSWERS: Final = frozenset({"nonce"})  #: The step that makes it the answer to what was asked.
+MODE: Final = frozenset({"mode"})  #: The step that makes it a report of a GPU in confidential mode.
+DEBUG: Final = frozenset({"debug"})  #: The step that makes it a report of a GPU that is not debugged.
+#: The step that makes its signer one that no authority took its word back of.
 NOT_REVOKED: Final = frozenset({"revocation"})
-"""The step that makes its signer one that no authority took its word back of."""
+#: The steps that compare a GPU's firmware with reference values.
 VALUES: Final = frozenset({"driver-rim", "vbios-rim", "rim-revocation", "measurements"})
-"""The steps that compare a GPU's firmware with reference values."""
-_SHOWN: Final = 16
-"""Hexadecimal digits of an instance in an error."""
+_SHOWN: Final = 16  #: Hexadecimal digits of an instance in an error.
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +172,8 @@ def accepted(appraisal: Appraisal, what: str) -> None:
         raise ProtocolError(refusal(appraisal, what))
 
 
+#: Claims about a GPU that a run tells.
 _TOLD: Final = ("device", "mode", "product", "driver_version", "vbios_version", "debugged")
-"""Claims about a GPU that a run tells."""
 
 
 def summary(appraisal: Appraisal) -> dict[str, object]:

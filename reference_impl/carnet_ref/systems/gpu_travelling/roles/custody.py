@@ -34,10 +34,9 @@ from carnet_ref.systems.gpu_travelling.roles.messages import (
 from carnet_ref.transport import frames
 from carnet_spec.trace import TraceStep
 
-_ANY_CHUNK = Budget.of([0])
-"""What a turn takes of a holder's key at least: one chunk."""
+_ANY_CHUNK = Budget.of([0])  #: What a turn takes of a holder's key at least: one chunk.
+#: What a hand-over takes of each of the session's own keys at most: that many orders, or reports on them.
 ORDERS: Final = Budget.of([256] * 8)
-"""What a hand-over takes of each of the session's own keys at most: that many orders, or reports on them."""
 
 
 def at_home(model: int) -> dict[Direction, Budget]:

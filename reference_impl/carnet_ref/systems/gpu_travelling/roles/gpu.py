@@ -27,8 +27,8 @@ from carnet_spec.trace import TraceStep
 
 Failure = (CryptoError, KeysError, MalformedError, frames.ProtocolError, SpdmError)
 _HEAD = 9
+#: What the firmware runs when it scrubs, as the code that it names when it says so.
 SCRUB_CODE = b"clear buffer\nclear workspace\n"
-"""What the firmware runs when it scrubs, as the code that it names when it says so."""
 
 
 @dataclass(frozen=True, slots=True)

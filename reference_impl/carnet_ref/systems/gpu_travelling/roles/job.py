@@ -164,12 +164,11 @@ class Books:
         return replace(self, unsecured=(), lost=(*self.lost, *self.unsecured))
 
 
-EMPTY_BOOKS: Final = Books()
-"""The books of a job that was never begun."""
+EMPTY_BOOKS: Final = Books()  #: The books of a job that was never begun.
 
 
+#: Makes evidence for a channel, from its exporter and the holder's nonce.
 Attest = Callable[[bytes, bytes], messages.OrchestratorEvidence]
-"""Makes evidence for a channel, from its exporter and the holder's nonce."""
 
 
 @dataclass(slots=True)

@@ -33,10 +33,9 @@ from carnet_ref.systems.gpu_travelling.roles.messages import LAUNCH_LABEL
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire import number
 
-FRAMING = orders.size_of(orders.Write(0, 0, b""))
-"""What a chunk grows by before it is sealed."""
+FRAMING = orders.size_of(orders.Write(0, 0, b""))  #: What a chunk grows by before it is sealed.
+#: The most that one turn is lent of a key: enough to fill the buffer sixteen bytes at a time.
 TURN = Budget(messages=CAPACITY // 16, units=CAPACITY // 4)
-"""The most that one turn is lent of a key: enough to fill the buffer sixteen bytes at a time."""
 
 
 @dataclass(slots=True)

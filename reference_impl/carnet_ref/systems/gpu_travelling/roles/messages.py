@@ -189,10 +189,9 @@ def respond(hello: bytes, random: Random) -> tuple[bytes, Channel]:
     return answer, Channel(context, hello + answer, initiator=False)
 
 
-ATTEMPTS: Final = 128
-"""Attempts at a session are counted modulo this."""
+ATTEMPTS: Final = 128  #: Attempts at a session are counted modulo this.
+#: The label of the launch key. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h.
 LAUNCH_LABEL: Final = "cpu_sec2_hmac_user"
-"""The label of the launch key. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h."""
 
 
 def tagged(orders: bool, attempt: int, message: bytes) -> bytes:
@@ -203,8 +202,7 @@ def tagged(orders: bool, attempt: int, message: bytes) -> bytes:
     return bytes([attempt << 1 | orders]) + message
 
 
-HANDSHAKE: Final = tagged(False, 0, b"")
-"""The tag of a session's own messages from somebody who counts no attempts."""
+HANDSHAKE: Final = tagged(False, 0, b"")  #: The tag of a session's own messages from somebody who counts no attempts.
 
 
 def inside(frame: Send) -> bytes:

@@ -78,8 +78,8 @@ class Unwanted(Enum):
     REFUSED = "a protocol error"
 
 
+#: A step: a method of the procedures, which takes a state and an input.
 Handler = Callable[[Any, Any, Any], Transition]
-"""A step: a method of the procedures, which takes a state and an input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,7 @@ class Row:
     turn: Cell
 
 
+#: The column of each kind of input.
 COLUMNS: Final[Mapping[type[Input], str]] = MappingProxyType(
     {
         SessionMessage: "session",
@@ -123,13 +124,13 @@ COLUMNS: Final[Mapping[type[Input], str]] = MappingProxyType(
         OwnTurn: "turn",
     }
 )
-"""The column of each kind of input."""
 
 Table = Mapping[type[OrchestratorState], Row]
 IGNORED, SAID, REFUSED = Unwanted.IGNORED, Unwanted.REMARKED, Unwanted.REFUSED
 WAIT: Final = Taken(Lending.wait_on)
 
 # fmt: off
+#: Every state, and what it does about every input.
 TABLE: Final[Table] = MappingProxyType({
     AwaitsSession: Row(
         session=Taken(Setup.handshake, (AwaitsSession, AwaitsReport)), reported=IGNORED, link=IGNORED,
@@ -194,7 +195,6 @@ TABLE: Final[Table] = MappingProxyType({
         returned=SAID, declined=SAID, tick=IGNORED, turn=IGNORED),
 })
 # fmt: on
-"""Every state, and what it does about every input."""
 
 
 class Procedures(Setup):
@@ -226,10 +226,9 @@ def cell(table: Table, state: type[OrchestratorState], event: type[Input]) -> Ce
     return found
 
 
+#: What ends a session, or a channel, when it comes up there.
 Failure = (CryptoError, KeysError, MalformedError, frames.ProtocolError, SpdmError)
-"""What ends a session, or a channel, when it comes up there."""
-SECURE: Final = Procedures()
-"""The steps as the specification asks for them, with every check."""
+SECURE: Final = Procedures()  #: The steps as the specification asks for them, with every check.
 
 
 class Orchestrator:

@@ -131,8 +131,7 @@ class OrchestratorState:
         return _CAPITAL.sub(lambda found: " " + found[0].lower(), type(self).__name__).strip()
 
 
-Transition = tuple[OrchestratorState, list[RoleEffect]]
-"""The next state, and what is to be done on the way to it."""
+Transition = tuple[OrchestratorState, list[RoleEffect]]  #: The next state, and what is to be done on the way to it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +182,8 @@ class Established:
     verified: MemoryVerified | None = None
 
 
+#: A step on the way home, which awaits an answer or goes on to the steps left, which it is given.
 HomeStep = Callable[[Job, tuple[Any, ...], Established], Transition]
-"""A step on the way home, which awaits an answer or goes on to the steps left, which it is given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -574,6 +574,7 @@ def counter_lemmas(draft: Draft, schedule: Schedule) -> None:
 # -- orders ------------------------------------------------------------------------------------------------------------
 # Each is given once in its epoch, the firmware carries out all of them, and one at most is under way.
 
+#: The phases in which the orchestrator waits for a report on an order about the link's epoch.
 WAITING = {
     Phase.FENCING: Order.FENCE,
     Phase.CHECKING: Order.READ_BACK,
@@ -582,10 +583,8 @@ WAITING = {
     Phase.SCRUBBING: Order.SCRUB,
     Phase.FENCING_EARLY: Order.FENCE,
 }
-"""The phases in which the orchestrator waits for a report on an order about the link's epoch."""
 
-GIVEN = (Order.ROTATE, *dict.fromkeys(WAITING.values()))
-"""All that is ever ordered."""
+GIVEN = (Order.ROTATE, *dict.fromkeys(WAITING.values()))  #: All that is ever ordered.
 
 
 def order_lemmas(draft: Draft, schedule: Schedule) -> None:

@@ -185,8 +185,7 @@ def test_memos_are_joined_where_the_sample_is_told_apart_less_than_half() -> Non
     assert {memo.reads for memo in found} == {0b01, 0b1111 << 4}
 
 
-Written = dict[tuple[str, Row], object]
-"""What is written, by symbol and row."""
+Written = dict[tuple[str, Row], object]  #: What is written, by symbol and row.
 
 TWO = Instance({"Party": ("p1", "p2"), "Key": ("k1", "k2")}, {"corrupt": frozenset({("p2",)})})
 

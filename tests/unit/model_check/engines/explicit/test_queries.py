@@ -37,8 +37,8 @@ INSTANCE = Instance(
     {"corrupt": frozenset({("p3",)}), "before": frozenset({("p1", "p2"), ("p2", "p3")})},
     {"alice": {(): "p2"}},
 )
+#: Ahead holds at first where before does; one of these rows is lost here, and another is new.
 JUDGE = Interpreter(PROTOCOL, INSTANCE)
-"""Ahead holds at first where before does; one of these rows is lost here, and another is new."""
 STATE = JUDGE.start().changed(
     {"seen": frozenset({("p1",), ("p3",)}), "ahead": frozenset({("p1", "p2"), ("p3", "p3")}), "first": frozenset({()})},
     {"last": {(): "p3"}, "phase": {(): "LATE"}},

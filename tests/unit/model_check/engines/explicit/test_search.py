@@ -330,8 +330,7 @@ def test_a_long_cycle_is_one_component() -> None:
     assert len(set(graph.components().tolist())) == 1
 
 
-LAST = {"serve_one": {"a": last}}
-"""The steps that serve the party that came last."""
+LAST = {"serve_one": {"a": last}}  #: The steps that serve the party that came last.
 
 
 def serve(step: Step) -> None:

@@ -259,8 +259,8 @@ def test_memory_ends_walks_with_what_they_covered() -> None:
     assert (found.stopped_by, found.complete, found.goals) == ("memory", False, {})
 
 
+#: What SplitMix64 draws from 1234567: the example that implementations of it are compared with.
 KNOWN = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
-"""What SplitMix64 draws from 1234567: the example that implementations of it are compared with."""
 
 
 def test_draws_are_splitmix64_and_decided_by_seed_and_walk() -> None:

@@ -20,8 +20,8 @@ from carnet_check.verification import checks
 from carnet_command.exit_codes import ExitCode
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
+#: What ``carnet attack gpu-travelling --without DEFENCE`` found, of each defence.
 ATTACKS = Path(__file__).parents[5] / "docs" / "results" / "attacks" / "gpu-travelling.json"
-"""What ``carnet attack gpu-travelling --without DEFENCE`` found, of each defence."""
 WITHOUT_SOLVER = """
 import sys
 sys.modules["z3"] = None

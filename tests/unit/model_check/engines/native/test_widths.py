@@ -190,8 +190,7 @@ def test_places_are_asked_about_after_and_within_each_other_and_nothing_is_neste
 
 # -- a word has more values than rows have codes for, which are few where much may be spent -------------
 
-MUCH = 1 << 40
-"""A budget that leaves six bits for the code of a word where a row has four words."""
+MUCH = 1 << 40  #: A budget that leaves six bits for the code of a word where a row has four words.
 
 
 def lights() -> tuple[Protocol, Invariant]:

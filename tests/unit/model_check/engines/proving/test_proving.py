@@ -133,8 +133,8 @@ def composed(claim: str, uses: dict[str, tuple[str, ...]], unknown: tuple[str, .
     return Composition(EVERY, ASKED, answers).claim(LESSON.claim(claim), HONEST)
 
 
+#: A claim of the threat model's layer, what it uses of the general one, and two that use each other.
 CHAIN = {"no-blame": ("inv:quiet",), "quiet": ("inv:told_are_honest", "axiom:idle"), "told_are_honest": ("inv:quiet",)}
-"""A claim of the threat model's layer, what it uses of the general one, and two that use each other."""
 
 
 def test_a_claim_rests_on_what_its_lemmas_use_and_is_open_where_one_is() -> None:

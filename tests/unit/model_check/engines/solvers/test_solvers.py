@@ -53,8 +53,7 @@ SOLVERS = [
 ]
 both = pytest.mark.parametrize("solver", SOLVERS)
 LESSON = draft().protocol()
-BY_HAND = load(TOY)
-"""Where the lesson would come from, if it were in a file."""
+BY_HAND = load(TOY)  #: Where the lesson would come from, if it were in a file.
 SOURCE = load("gpu-travelling")
 CONTRADICTION = """
 (set-option :produce-unsat-cores true)

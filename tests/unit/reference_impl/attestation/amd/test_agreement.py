@@ -46,13 +46,13 @@ from tests.fixtures.simulated_snp import (
 )
 
 MILAN, GENOA, TURIN = Product
+#: Where the other refuses what is genuine: a Turin's chip id has 8 bytes, and a cloud's key is of no chip.
 LAXER_FOR = {
     (TURIN, VCEK): "chip_id_mismatch",
     (MILAN, VLEK): "missing_extension",
     (GENOA, VLEK): "missing_extension",
     (TURIN, VLEK): "missing_extension",
 }
-"""Where the other refuses what is genuine: a Turin's chip id has 8 bytes, and a cloud's key is of no chip."""
 MUTATIONS = 600
 UNSIGNED = range(SIGNED_BYTES, 1184)
 
@@ -134,6 +134,7 @@ def _tcb(draw: random.Random) -> bytes:
     return replace(TCBS[MILAN], parts=parts).encode()
 
 
+#: What the firmware may say, which it really signs.
 CHANGES: dict[str, Callable[[random.Random], Any]] = {
     "policy": lambda draw: GuestPolicy(0x3001F ^ 1 << draw.randrange(64)),
     "platform": lambda draw: PlatformInfo(draw.getrandbits(8)),
@@ -149,7 +150,7 @@ CHANGES: dict[str, Callable[[random.Random], Any]] = {
     "chip_key_masked": lambda draw: draw.choice([True, False]),
     "migration_agent_report_id": lambda draw: draw.choice([bytes(32), draw.randbytes(32)]),
 }
-"""What the firmware may say, which it really signs."""
+#: At which steps Carnet alone refuses what a chip signed, and what the other verifier does not look at.
 STRICTER = {
     "parse": "reserved bits, and bytes in which newer versions might say something",
     "signing-key": "the report says that the chip's key is not used",
@@ -158,7 +159,6 @@ STRICTER = {
     "migration": "another guest may take this one away",
     "guest-policy": "a bit of the guest's policy is unknown, or the one that is always set is not",
 }
-"""At which steps Carnet alone refuses what a chip signed, and what the other verifier does not look at."""
 
 
 def test_of_what_a_chip_really_signed_carnet_believes_no_more() -> None:

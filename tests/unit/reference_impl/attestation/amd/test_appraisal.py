@@ -378,11 +378,11 @@ def test_a_refused_report_makes_no_claims() -> None:
     assert appraised(anchors=default_anchors()).failed_step == "chain"
 
 
+#: The bytes of the signature. Those that follow are zeros, which nobody signs and `parse` insists on.
 UNSIGNED = {
     "r": range(amd_report.SIGNED_BYTES, amd_report.SIGNED_BYTES + 48),
     "s": range(amd_report.SIGNED_BYTES + 72, amd_report.SIGNED_BYTES + 72 + 48),
 }
-"""The bytes of the signature. Those that follow are zeros, which nobody signs and `parse` insists on."""
 
 
 def refusing_steps(place: int) -> set[str]:

@@ -38,8 +38,8 @@ PCK, PCK_AUTHORITY, _ = PLATFORM.pck_chain
 OTHER = SimulatedPlatform(b"another platform", NOW, fmspc=b"\1" * 6)
 MUTATIONS = 150
 SIGNED_MUTATIONS = 400
+#: As for real quotes: bytes after the quote, the text of its certificates, roots, and lists before their time.
 STRICTER = {"parse", "pck-chain", "collateral-signature", "collateral-validity"}
-"""As for real quotes: bytes after the quote, the text of its certificates, roots, and lists before their time."""
 
 
 @pytest.mark.parametrize("status", sorted(PUBLISHED_STATUSES - {TcbStatus.REVOKED}))

@@ -521,8 +521,7 @@ def test_a_log_that_ends_in_other_registers_is_refused() -> None:
 
 
 MEASURED = bytes(range(48))
-PARTIAL = json.dumps(event_log(("an event", b"data"))).encode()
-"""A log with events of RTMR0 and RTMR3 alone."""
+PARTIAL = json.dumps(event_log(("an event", b"data"))).encode()  #: A log with events of RTMR0 and RTMR3 alone.
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ from carnet_ref.systems.asymml.split import (
 )
 from tests.fixtures.split_attacks import unprotected
 
+#: The largest difference that the order of sums may make, as a share of the largest number of the result.
 EXACT = 2.0**-40
-"""The largest difference that the order of sums may make, as a share of the largest number of the result."""
 WEIGHTS = Weights.drawn(1)
 
 

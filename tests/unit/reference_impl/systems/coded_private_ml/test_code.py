@@ -19,8 +19,7 @@ from tests.fixtures.coding_attacks import (
 FIELD = Field(15_485_863)
 DATA = FIELD.residues(np.random.default_rng(0).integers(0, 256, (2, 40)))
 CODE = LagrangeCode(FIELD, blocks=(0, 1), random=(2, 3), workers=tuple(range(4, 12)))
-LARGEST = 255**2
-"""The largest value of the polynomials here: squares of bytes."""
+LARGEST = 255**2  #: The largest value of the polynomials here: squares of bytes.
 
 
 def draw() -> KeyStream:

@@ -142,8 +142,7 @@ SHORT = Deployment(holder_names(2), 2, chunks=1, chunk_bytes=256)
 LONG = Deployment(holder_names(3), 6, chunks=2, chunk_bytes=256)
 KILLS = (Fault.KILL_HEAD, Fault.KILL_BACKUP)
 ROLLBACKS = (Fault.ROLL_BACK_HEAD, Fault.ROLL_BACK_BACKUP)
-SOON = 6
-"""Moments between two mishaps."""
+SOON = 6  #: Moments between two mishaps.
 
 
 def check(after: Aftermath) -> None:

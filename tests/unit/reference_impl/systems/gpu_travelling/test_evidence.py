@@ -70,6 +70,7 @@ def _unknown(chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...]:
 
 
 UNKNOWN = VendorServices(DEPLOYMENT.vendor.reference_values, _unknown)
+#: What is shown, the nonce asked with, what services say, the step that refuses it, and the defence that this is.
 BAD: dict[str, tuple[SimulatedGpu, bytes, VendorServices, str, str]] = {
     "another nonce": (OWN, bytes(32), DEPLOYMENT.services, "nonce", "report-nonce"),
     "out of confidential mode": (DEPLOYMENT.silicon(mode=Mode.OPEN), NONCE, DEPLOYMENT.services, "mode", "mode-check"),
@@ -109,7 +110,6 @@ BAD: dict[str, tuple[SimulatedGpu, bytes, VendorServices, str, str]] = {
         "reference-values",
     ),
 }
-"""What is shown, the nonce asked with, what services say, the step that refuses it, and the defence that this is."""
 
 
 @pytest.mark.parametrize("what", BAD)
@@ -125,6 +125,7 @@ def test_each_flaw_is_refused_by_its_own_check(what: str, record_property: Calla
     assert weaker.appraise(evidence, NONCE).accepted
 
 
+#: The requirement that each defence is.
 ASKED_FOR = {
     "gpu-certificate": "REQ-SETUP-03",
     "report-nonce": "REQ-SETUP-04",
@@ -133,9 +134,8 @@ ASKED_FOR = {
     "reference-values": "REQ-SETUP-15",
     "revocation-check": "REQ-SETUP-16",
 }
-"""The requirement that each defence is."""
+#: What an error says of steps for which nothing was given.
 NOT_TAKEN = {"silent authorities": "not taken: revocation", "no reference values": "measurements"}
-"""What an error says of steps for which nothing was given."""
 
 
 @pytest.mark.parametrize("what", BAD)

@@ -24,8 +24,7 @@ from carnet_ref.systems.ring_all_reduce.exchange import (
 )
 from carnet_ref.systems.ring_all_reduce.rank import Rank, Vector, turns
 
-_STARTS = 120.0
-"""The seconds that a rank waits for its neighbours to start."""
+_STARTS = 120.0  #: The seconds that a rank waits for its neighbours to start.
 
 
 class Kind(Enum):
@@ -62,10 +61,8 @@ class Work:
 
     contributions: Sequence[Vector]
     buckets: int
-    patience: float
-    """The seconds it waits for a message."""
-    dies_after: int | None = None
-    """How many messages it sends before its process ends, if it does."""
+    patience: float  #: The seconds it waits for a message.
+    dies_after: int | None = None  #: How many messages it sends before its process ends, if it does.
 
 
 class Link:

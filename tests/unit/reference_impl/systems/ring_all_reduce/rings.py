@@ -7,8 +7,7 @@ import numpy as np
 from carnet_ref.systems.ring_all_reduce.rank import Phase, Rank, Vector, turns
 
 Turn = tuple[int, Phase, int]
-Between = Callable[[Turn, list[bytes]], list[bytes]]
-"""What becomes of the messages of one turn, by sender."""
+Between = Callable[[Turn, list[bytes]], list[bytes]]  #: What becomes of the messages of one turn, by sender.
 
 
 def ring(ranks: int, kind: type[Rank] = Rank, *, one_key: bool = False) -> list[Rank]:

@@ -35,8 +35,8 @@ class Parcel:
     content: bytes
 
 
+#: What the host makes of a parcel: nothing, the same one, another one, or several.
 Carry = Callable[[Parcel], Iterable[Parcel]]
-"""What the host makes of a parcel: nothing, the same one, another one, or several."""
 
 
 @dataclass(slots=True)

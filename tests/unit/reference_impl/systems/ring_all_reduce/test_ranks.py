@@ -508,6 +508,7 @@ def test_both_ends_have_the_same_key() -> None:
     assert one[0] != other[0]
 
 
+#: For each check: what asks for it, the copy that lacks it, who then joins the ring, and what the real one says.
 STRANGERS: dict[str, tuple[str, type[exchange.ReportCheck], Callable[[int], exchange.Device], str]] = {
     "gpu-certificate": (
         "SETUP-04",
@@ -519,7 +520,6 @@ STRANGERS: dict[str, tuple[str, type[exchange.ReportCheck], Callable[[int], exch
     "code-check": ("SETUP-06", ablations.CHECKS["code-check"], lambda place: device(place, code=OTHER), "code 6f6f"),
     "neighbour-check": ("SETUP-07", ablations.CHECKS["neighbour-check"], lambda place: device(place + 5), "place"),
 }
-"""For each check: what asks for it, the copy that lacks it, who then joins the ring, and what the real one says."""
 
 
 @pytest.mark.parametrize("defence", STRANGERS)

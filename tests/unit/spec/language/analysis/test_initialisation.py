@@ -459,8 +459,8 @@ moves = st.builds(
     reads=_few(places, 1),
 )
 
+#: The phase of the party and of each agent; whose facts hold; whose items were written.
 World = tuple[tuple[str, ...], frozenset[int], frozenset[int]]
-"""The phase of the party and of each agent; whose facts hold; whose items were written."""
 
 
 def _early_in_fact(protocol_moves: list[Move]) -> set[tuple[str, str]]:

@@ -129,8 +129,8 @@ def registered(id: str) -> Family:
     return family
 
 
+#: A statement names statements, so functions run in a circle: a proof that is found is one, and all are.
 NOTED = {("verifiable-fl", "stratified")}
-"""A statement names statements, so functions run in a circle: a proof that is found is one, and all are."""
 
 
 def errors(id: str, found: Iterable[Complaint]) -> list[Complaint]:

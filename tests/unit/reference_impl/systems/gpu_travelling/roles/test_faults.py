@@ -286,6 +286,7 @@ def a_fact_of_another_session_is_used(patch: pytest.MonkeyPatch) -> None:
 
 
 SELF, TRACE = "noticed", "does not conform"
+#: What catches each fault: a role's own check, or conformance, and what it says.
 CAUGHT = {
     "scrub leaves the buffer": (SELF, "bytes are left after the scrub"),
     "scrub leaves the workspace": (SELF, "bytes are left after the scrub"),
@@ -315,7 +316,6 @@ CAUGHT = {
     "a verified fact is made without a check": ("refused", "MemoryVerified comes out of its check"),
     "a fact of another session is used": (SELF, "is not about session"),
 }
-"""What catches each fault: a role's own check, or conformance, and what it says."""
 
 
 def verdict(world: TestWorld, told: list[str], folder: Path) -> str:

@@ -91,11 +91,10 @@ def test_an_honest_run_of_a_weaker_design_conforms(off: tuple[str, ...], tmp_pat
     assert paths.count(FrameKind.D2H) == home + on_link
 
 
-DEPLOYMENT = Deployment(holder_names(3), 9)
-"""As many holders and rounds as ``carnet run`` has by default."""
+DEPLOYMENT = Deployment(holder_names(3), 9)  #: As many holders and rounds as ``carnet run`` has by default.
 KEY = bytes(range(100, 132))
-SIZE = 16
-"""Bytes in a row that betray a secret, wherever in it they stand."""
+SIZE = 16  #: Bytes in a row that betray a secret, wherever in it they stand.
+#: What a process of a run is, but that it tells every key that it makes a cipher of, and every frame it carries.
 SPY = """
 import os, sys
 sys.argv[0] = "spied on"
@@ -115,7 +114,6 @@ class Watching(process.Platform):
 process.Platform = Watching
 process.main()
 """
-"""What a process of a run is, but that it tells every key that it makes a cipher of, and every frame it carries."""
 
 
 @pytest.fixture

@@ -30,8 +30,7 @@ from tests.fixtures.worlds import (
     world_of,
 )
 
-PAST = UsageSummary(2, 1, 2, 1)
-"""A key that protected more than it may."""
+PAST = UsageSummary(2, 1, 2, 1)  #: A key that protected more than it may.
 SAYS: dict[str, tuple[type, str, Any, str]] = {
     "the link's key is past its limit": (Link, "summary", PAST, "link's key is used past its limit (REQ-KEY-07)"),
     "a grant is used past its budget": (BorrowedLink, "summary", PAST, "than the grant allows (REQ-KEY-07)"),
@@ -264,6 +263,7 @@ def test_no_lease_outlasts_what_the_evidence_rests_on(vouched: float, ends: floa
 
 
 PLAIN = AblatedDeployment(holder_names(1), 1, chunks=1, chunk_bytes=64)
+#: A deployment with each GPU, the defence against it, and what the orchestrator says of it.
 BAD = {
     "out of confidential mode": (replace(PLAIN, mode=Mode.OPEN), "mode-check", "mode: the mode is not said"),
     "debugged": (replace(PLAIN, mode=Mode.DEBUG), "debug-check", "debug: the device is or was debugged"),
@@ -271,9 +271,9 @@ BAD = {
     "a leaked device key": (replace(PLAIN, gpu_name=LEAKED), "revocation-check", "revocation: 'GH100 TEST GSP BROM'"),
     "a fake": (replace(PLAIN, gpu_name="fake1"), "gpu-certificate", "TEST root of simulated GPUs"),
 }
-"""A deployment with each GPU, the defence against it, and what the orchestrator says of it."""
 
 
+#: The requirement, of those on the setup, that refuses each.
 REFUSED_BY = {
     "out of confidential mode": "05",
     "debugged": "14",
@@ -281,7 +281,6 @@ REFUSED_BY = {
     "a leaked device key": "16",
     "a fake": "03",
 }
-"""The requirement, of those on the setup, that refuses each."""
 
 
 @pytest.mark.parametrize(
