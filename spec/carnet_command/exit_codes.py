@@ -1,7 +1,4 @@
-"""The exit codes of the commands, each with its meaning.
-
-Decided in docs/adr/0004-verdicts-and-exit-codes.md.
-"""
+"""The exit codes of the commands, each with its meaning. Decided in docs/adr/0004-verdicts-and-exit-codes.md."""
 
 from collections.abc import Iterable
 from enum import IntEnum

@@ -174,10 +174,7 @@ class PendingWork(Generic[Part, Answer]):
         self.busy: dict[Worker, Work[Part]] = {}
 
     def results(self) -> Iterator[tuple[Part, Answer | Lost]]:
-        """Yield the answers so far, and further ones as they arrive.
-
-        Raises the exception that a worker raised.
-        """
+        """Yield the answers so far, and further ones as they arrive. Raises the exception that a worker raised."""
         if is_one():
             yield from answered_here(self._function, self._waiting)
             return

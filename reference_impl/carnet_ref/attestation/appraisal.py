@@ -66,10 +66,7 @@ class Anchors(NamedTuple):
 
 @cache
 def default_anchors() -> Anchors:
-    """Return the production roots of the vendors.
-
-    Source: the ``source`` of each row of ``anchors.json``.
-    """
+    """Return the production roots of the vendors. Source: the ``source`` of each row of ``anchors.json``."""
     assert __package__ is not None
     return Anchors(_ProductionRoots(certificate_rows(__package__, "anchors.json")))
 
@@ -99,10 +96,7 @@ Row = Mapping[str, Any]  #: A public certificate with its name, fingerprint and 
 
 
 def certificate_rows(package: str, file: str) -> list[Row]:
-    """Return the rows of a table of public certificates in a package.
-
-    Source: the ``source`` of each row.
-    """
+    """Return the rows of a table of public certificates in a package. Source: the ``source`` of each row."""
     table = pkgutil.get_data(package, file)
     assert table is not None, f"{package} has no {file}"
     rows: list[Row] = json.loads(table)
@@ -411,10 +405,7 @@ class Checklist:
         *,
         without: tuple[str, ...] = (),
     ) -> Iterator[None]:
-        """Refuse at ``step`` if the body raises one of ``errors``.
-
-        Raises RefusedError in its place.
-        """
+        """Refuse at ``step`` if the body raises one of ``errors``. Raises RefusedError in its place."""
         try:
             yield
         except errors as error:

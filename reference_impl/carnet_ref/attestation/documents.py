@@ -238,10 +238,7 @@ class Document:
 
 
 def at_pointer(document: Mapping[str, object], pointer: str) -> object:
-    """Return the value at a JSON pointer. Raises LookupError if there is none.
-
-    Source: RFC 6901, section 4.
-    """
+    """Return the value at a JSON pointer. Raises LookupError if there is none. Source: RFC 6901, section 4."""
     value: object = document
     for token in pointer.split("/")[1:]:
         name = token.replace("~1", "/").replace("~0", "~")

@@ -193,10 +193,7 @@ def has_whole_signature(certificate: x509.Certificate) -> bool:
 
 @asn1.sequence
 class SignedCertificate:
-    """The three parts of a certificate.
-
-    Source: RFC 5280, section 4.1.
-    """
+    """The three parts of a certificate. Source: RFC 5280, section 4.1."""
 
     to_be_signed: asn1.TLV
     algorithm: asn1.TLV

@@ -99,10 +99,7 @@ def require_profiles(manifests: Iterable[Corim]) -> None:
 
 
 def platform_key(manifests: Iterable[Corim], token: CcaToken) -> PublicKey | None:
-    """Return the key of a token's platform from the manifests, or None.
-
-    Raises MalformedError if they have several.
-    """
+    """Return the key of a token's platform from the manifests, or None. Raises MalformedError if they have several."""
     platform = token.platform
     found = [
         record.key

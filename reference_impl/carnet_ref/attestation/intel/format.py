@@ -74,10 +74,7 @@ class TdxEvidence(NamedTuple):
 
 
 def recognise(data: bytes, given: OptionValues) -> TdxEvidence:
-    """Return the parsed quote and collateral.
-
-    Raises MalformedError if ``data`` or the collateral is something else.
-    """
+    """Return the parsed quote and collateral. Raises MalformedError if ``data`` or the collateral is something else."""
     collateral = given.files("collateral")
     return TdxEvidence(quote_evidence(data), collateral_of(collateral) if collateral else None)
 

@@ -42,10 +42,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """How far ahead blocks are sealed.
-
-    Raises QuantityError if a number is negative, or there is no worker.
-    """
+    """How far ahead blocks are sealed. Raises QuantityError if a number is negative, or there is no worker."""
 
     window: int = 1  #: how many blocks are sealed ahead; 0 for none.
     gap: int = 0  #: how many IVs are left free for messages on demand when sealing ahead begins.

@@ -180,10 +180,7 @@ def answer_hop(
 
 
 def verify_report(report: Report, exchange: bytes) -> None:
-    """Verify the signature of a report over an exchange.
-
-    Raises ReportError if it does not verify.
-    """
+    """Verify the signature of a report over an exchange. Raises ReportError if it does not verify."""
     named = _named(exchange, report.mode, report.code, report.place)
     with refused_as(ReportError, primitives.AuthenticationError, ValueError):
         verify_under(report.device, report.signature, named, "report")

@@ -188,10 +188,7 @@ class VersionTable:
 
     @enforces("REQ-KEY-03", "new-key")
     def start_again(self, tensor: int) -> None:
-        """Restart the versions of a tensor, which requires a new key.
-
-        Raises TensorError if the key is the old one.
-        """
+        """Restart the versions of a tensor, which requires a new key. Raises TensorError if the key is the old one."""
         if self._checks.insist_on("new-key"):
             raise TensorError(tensor, "versions start again under a new key only")
         self._put(tensor, 0)

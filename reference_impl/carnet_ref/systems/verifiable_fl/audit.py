@@ -156,10 +156,7 @@ class Auditor:
 
     @enforces("REQ-AUDIT-01", "REQ-AUDIT-02", "REQ-AUDIT-03", "key-bound", "certificate", "measurement")
     def enlist(self, shown: Introduction) -> None:
-        """Accept an exclave whose evidence is as the claims expect.
-
-        Raises RefusedGraphError if it does not.
-        """
+        """Accept an exclave whose evidence is as the claims expect. Raises RefusedGraphError if it does not."""
         if shown.name in self._logs:
             raise RefusedGraphError(Fault.DOUBLED, shown.name, f"{shown.name} is introduced twice")
         expected = self.claims.exclaves.get(shown.name)
