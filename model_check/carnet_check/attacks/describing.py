@@ -407,15 +407,11 @@ class DecisiveStep:
 
 @dataclass(frozen=True, slots=True)
 class IntactOutcome:
-    """The outcome of an attack in the intact design.
+    """The outcome of an attack in the intact design."""
 
-    Attributes:
-        decisive: the first step that has another outcome there; None if there is none, or the claim falls there, too.
-        violated: a sentence that says that the claim is violated there, too; empty if that is not known.
-    """
-
+    #: the first step that has another outcome there; None if there is none, or the claim falls there, too.
     decisive: DecisiveStep | None = None
-    violated: str = ""
+    violated: str = ""  #: a sentence that says that the claim is violated there, too; empty if that is not known.
 
 
 def intact_outcome(

@@ -65,8 +65,8 @@ class Hunt:
     profile: Profile | None = None
     stages: tuple[Coverage, ...] = ()
     assumptions: tuple[str, ...] = ()
+    #: The first step that the intact design does not take with the same outcome, unless the claim falls there, too.
     decisive: DecisiveStep | None = None
-    """The first step that the intact design does not take with the same outcome, unless the claim falls there, too."""
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the attack, or that there is none and how that is known."""

@@ -23,22 +23,17 @@ from carnet_check.semantics.evaluation import Evaluation, State
 from carnet_spec.language import Axiom, Instance, Profile, Protocol, Row, Scale, Sort, Symbol, Threat
 from carnet_spec.language.terms import symbols_of, variables_in
 
-MOST_TABLES = 1 << 16
-"""The most tables of one symbol that are enumerated."""
-MOST_LOOKED_AT = 100_000
-"""The most tables of all symbols together that are enumerated."""
-MOST_RENAMED = 6
-"""The most elements of a sort that are renamed."""
+MOST_TABLES = 1 << 16  #: The most tables of one symbol that are enumerated.
+MOST_LOOKED_AT = 100_000  #: The most tables of all symbols together that are enumerated.
+MOST_RENAMED = 6  #: The most elements of a sort that are renamed.
+#: The most renamings that are tried; if there are more, some kinds are generated more than once.
 MOST_RENAMINGS = 5_000
-"""The most renamings that are tried; if there are more, some kinds are generated more than once."""
 
-Table = tuple[int, ...]
-"""The value of a symbol at each row, in order: the number of an element, or 0 and 1."""
-Tables = tuple[Table, ...]
-"""A table of each symbol, in the order in which they are decided."""
+Table = tuple[int, ...]  #: The value of a symbol at each row, in order: the number of an element, or 0 and 1.
+Tables = tuple[Table, ...]  #: A table of each symbol, in the order in which they are decided.
 Renaming = Mapping[Sort, Table]
+#: The effect of a renaming on a table: the row from which each row gets its value, and the new name of each value.
 Effect = tuple[Table, Table]
-"""The effect of a renaming on a table: the row from which each row gets its value, and the new name of each value."""
 
 
 class TooManyTables(Exception):
@@ -50,8 +45,7 @@ def some_meaning(
 ) -> Instance | None:
     """Return an instance that satisfies the axioms, or None if there is none with these elements.
 
-    Raises:
-        TooManyTables: more than ``most`` tables were enumerated, or some symbol has too many.
+    Raises TooManyTables if more than ``most`` tables were enumerated, or some symbol has too many.
     """
     meanings = Meanings(protocol, axioms, elements, (), most)
     return next(map(meanings.instance, meanings.any()), None)
@@ -60,8 +54,7 @@ def some_meaning(
 def first_values(protocol: Protocol, instance: Instance, free: Sequence[Symbol]) -> Iterator[Instance]:
     """Yield ``instance`` with every choice of first values for the symbols in ``free``; elements keep their names.
 
-    Raises:
-        TooManyTables: some symbol has too many tables.
+    Raises TooManyTables if some symbol has too many tables.
     """
     tables = [list(_tables(symbol, _Sizes(protocol, instance.elements))) for symbol in free]
     for chosen in itertools.product(*tables):
@@ -122,11 +115,7 @@ class Meanings:
         self._possible: dict[int, list[Table]] = {}
 
     def each_kind(self) -> Iterator[Tables]:
-        """Yield one interpretation of each kind.
-
-        Raises:
-            TooManyTables: too many tables were enumerated.
-        """
+        """Yield one interpretation of each kind. Raises TooManyTables if too many tables were enumerated."""
         return self._from_the_first(list(itertools.islice(self._renamings(), MOST_RENAMINGS)))
 
     def any(self) -> Iterator[Tables]:
@@ -303,12 +292,11 @@ def _moved(sort: Sort, element: int, renaming: Renaming) -> int:
 # The instance that a family gives is a model if it satisfies the axioms. Otherwise structures of a few elements are
 # tried, by the interpreter and within a bound. If none is found, that does not mean that there is none.
 
+#: The numbers of elements that are tried for every sort; then the number of constants, and one more than that.
 ELEMENTS = (1, 2, 3)
-"""The numbers of elements that are tried for every sort; then the number of constants, and one more than that."""
+#: How many choices are tried in which sorts have different numbers of elements, those with few elements first.
 MOST_SCALES = 200
-"""How many choices are tried in which sorts have different numbers of elements, those with few elements first."""
-MOST_TRIED = 5_000
-"""The most tables that are enumerated for structures of one size."""
+MOST_TRIED = 5_000  #: The most tables that are enumerated for structures of one size.
 
 
 def has_model(source: Source, protocol: Protocol, threat: Threat, profile: Profile) -> bool:

@@ -171,6 +171,10 @@ def appraise_files(name: str, files: Sequence[bytes], given: OptionValues, again
     return replace(appraisal, steps=(*before, replace(parse, detail=_with_advice(name, chosen, parse.detail))))
 
 
+#: The claim of a format that has what its evidence was asked with, and the sizes to which guests cut or fill that.
+#:
+#: A TPM takes what it is given. Guests of Confidential Containers with one give it 64 bytes, or 32 since
+#: guest-components 79554cf8.
 ASKED_WITH: Final[Mapping[str, tuple[str, tuple[int, ...]]]] = {
     "tdx": ("report_data", (64,)),
     "snp": ("report_data", (64,)),
@@ -180,13 +184,7 @@ ASKED_WITH: Final[Mapping[str, tuple[str, tuple[int, ...]]]] = {
     "tpm": ("nonce", (32, 64)),
     "nitro": ("user_data", ()),
 }
-"""The claim of a format that has what its evidence was asked with, and the sizes to which guests cut or fill that.
-
-A TPM takes what it is given. Guests of Confidential Containers with one give it 64 bytes, or 32 since guest-components
-79554cf8.
-"""
-LONGEST_HASH: Final = 64
-"""What is longer is no hash, so that what is cut off of it is not compared."""
+LONGEST_HASH: Final = 64  #: What is longer is no hash, so that what is cut off of it is not compared.
 
 
 def agreeing(name: str, appraisal: Appraisal, part: Part, said_of_it: Iterable[Beside]) -> Appraisal:
@@ -267,6 +265,9 @@ class RegisteredFormat(NamedTuple):
         return loaded
 
 
+#: Every format, by the name of its subcommand; adding one is a module and a line here.
+#:
+#: Of formats that read the same documents, the one that appraises more of them comes first.
 FORMATS: Final[dict[str, RegisteredFormat]] = {
     "gpu": RegisteredFormat(
         "carnet_ref.attestation.nvidia.format:DEVICE_FORMAT",
@@ -326,7 +327,3 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         (kinds.NRAS_TOKEN, kinds.GOOGLE_TOKEN, kinds.INTEL_TOKEN, kinds.AZURE_TOKEN, kinds.JWT_TOKEN),
     ),
 }
-"""Every format, by the name of its subcommand; adding one is a module and a line here.
-
-Of formats that read the same documents, the one that appraises more of them comes first.
-"""

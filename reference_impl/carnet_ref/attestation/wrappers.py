@@ -39,25 +39,26 @@ from carnet_ref.attestation.kinds import Identified, Layer, LayerRole, identifie
 from carnet_ref.wire import MalformedError, json_value
 
 COLLECTION_TYPE: Final = "__cmwc_t"
+#: Source: RFC 6838, section 4.2.
 MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}( *;[ -~]{0,200})?", re.ASCII)
-"""Source: RFC 6838, section 4.2."""
 BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]+")
 CONTENT_FORMATS: Final = range(1 << 16)
-TAGS: Final = range(1668546817, 1668612096)
-"""The tags that stand for content formats; every 256th stands for none."""
-DEEPEST: Final = 8
-"""How many wrappers may be inside each other; some limit the draft leaves to its readers."""
+TAGS: Final = range(1668546817, 1668612096)  #: The tags that stand for content formats; every 256th stands for none.
+DEEPEST: Final = 8  #: How many wrappers may be inside each other; some limit the draft leaves to its readers.
 MOST_MESSAGES: Final = 256
+#: How many bytes may lie inside of wrappers, counted in each layer anew: each has to be read to find the next.
 MOST_BYTES: Final = 1 << 22
-"""How many bytes may lie inside of wrappers, counted in each layer anew: each has to be read to find the next."""
 LONGEST_LABEL: Final = 60
 GUEST_REQUEST: Final = frozenset({"tee-pubkey", "runtime-data", "init-data"})
 TRUST_AUTHORITY: Final = frozenset({"tdx", "nvgpu"})
+#: The claims of Veraison's ``ratsd`` beside the wrapper, which nobody signs.
 RATSD: Final = frozenset({"eat_nonce", "eat_profile"})
-"""The claims of Veraison's ``ratsd`` beside the wrapper, which nobody signs."""
 DATA: Final = ("runtime_data", "init_data")
+#: What requests of Confidential Containers may have beside evidence; what has more is none.
 SERVICE_REQUEST: Final = frozenset({"policy_ids", *DATA, *(f"{each}_hash_algorithm" for each in DATA)})
-"""What requests of Confidential Containers may have beside evidence; what has more is none."""
+#: What Confidential Containers calls TEEs, with the kinds of evidence of each; of the last Carnet knows none.
+#:
+#: Those of Azure had no hyphens before trustee 703842a6.
 TEES: Final[Mapping[str | None, tuple[str, ...]]] = {
     "tdx": (kinds.TDX_QUOTE, kinds.QUOTE_DOCUMENT),
     "snp": (kinds.SNP_REPORT, kinds.SNP_DOCUMENT),
@@ -72,13 +73,8 @@ TEES: Final[Mapping[str | None, tuple[str, ...]]] = {
     "azsnpvtpm": (kinds.AZURE_SNP,),
     **dict.fromkeys(("se", "hygondcu", "sample", "sampledevice"), ()),
 }
-"""What Confidential Containers calls TEEs, with the kinds of evidence of each; of the last Carnet knows none.
-
-Those of Azure had no hyphens before trustee 703842a6.
-"""
 HASHES: Final = ("sha256", "sha384", "sha512")
-EXACT: Final = 1 << 53
-"""From this on, whole numbers are not all numbers of JSON."""
+EXACT: Final = 1 << 53  #: From this on, whole numbers are not all numbers of JSON.
 NO_RUNTIME_DATA: Final = "run-time data not compared"
 NO_INIT_DATA: Final = "init data not compared"
 _JSON_START: Final = re.compile(rb'\s*(\[\s*"[^"\\/]+/|\{)')
@@ -98,17 +94,13 @@ PURPOSES: Final = range(1, sum(Purpose) + 1)
 
 
 class Beside(NamedTuple):
-    """What a request, or an answer of dstack, says of all evidence in it, which nobody signs.
+    """What a request, or an answer of dstack, says of all evidence in it, which nobody signs."""
 
-    Attributes:
-        tee: what the request calls the TEE.
-        asked: what the evidence may have been asked with, where the request says it; each may be shorter or longer
-            than the field of the evidence.
-        not_compared: what the request has that is not compared with the evidence, in a few words each.
-    """
-
-    tee: str | None = None
+    tee: str | None = None  #: what the request calls the TEE.
+    #: what the evidence may have been asked with, where the request says it; each may be shorter or longer than the
+    #: field of the evidence.
     asked: tuple[bytes, ...] = ()
+    #: what the request has that is not compared with the evidence, in a few words each.
     not_compared: tuple[str, ...] = ()
 
     def contradicts(self, found: Identified) -> str | None:

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 # -- Z3 as all engines have it: whether it is there, its version, and how much memory it may take ---
 
 Z3 = Tool("z3", "proofs, and runs of any size", "pip install carnet", ("z3-solver",), required=True)
-MEGABYTES = 1536
-"""What Z3 may take: less than the process it runs in, so that it can still say so."""
+MEGABYTES = 1536  #: What Z3 may take: less than the process it runs in, so that it can still say so.
+#: How much less than that it takes in a search: then it has no answer, and can go on to the next question.
 HEADROOM = 128
-"""How much less than that it takes in a search: then it has no answer, and can go on to the next question."""
 
 
 @contextlib.contextmanager
@@ -37,9 +36,8 @@ def limited_memory(z3: Any) -> Iterator[None]:
 
     A search that needs too much has no answer, as :func:`why_unknown` says. Outside of a search there is no such way.
 
-    Raises:
-        UsageError: Z3 answers a known question wrongly.
-        MemoryError: Z3 needs more memory than the limit; it cannot be used in this process any more.
+    Raises UsageError if Z3 answers a known question wrongly. Raises MemoryError if Z3 needs more memory than the limit;
+    it cannot be used in this process any more.
     """
     require_trusted()
     z3.set_param("memory_max_size", MEGABYTES)
@@ -88,8 +86,7 @@ def _known(z3: Any, known: KnownQuestion) -> Answer:
     return (SolverOutcome.REFUTED, (), "") if said == z3.sat else (SolverOutcome.UNKNOWN, (), solver.reason_unknown())
 
 
-FEW_UNITS = 5_000
-"""What Z3 may spend on a search without an end, which is then sure to be cut off."""
+FEW_UNITS = 5_000  #: What Z3 may spend on a search without an end, which is then sure to be cut off.
 
 
 # --------------------------------------------------------------------------------------------------
@@ -98,8 +95,8 @@ FEW_UNITS = 5_000
 # They are a contradiction that one named hypothesis makes, a formula that a model of one element satisfies, and
 # formulas that only an infinite structure satisfies: a solver that saturates or takes instances never ends there.
 
+#: The outcome, the hypotheses that were used, and why the outcome is unknown.
 Answer = tuple[SolverOutcome, Collection[str], str]
-"""The outcome, the hypotheses that were used, and why the outcome is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +155,7 @@ fof(goal, hypothesis, ![X]: ~ r(X, X)).
 def require_sound(solver: str, ask: Callable[[KnownQuestion], Answer]) -> None:
     """Ask every known question and compare the answers; ``solver`` names the solver and its location in errors.
 
-    Raises:
-        UsageError: an answer is wrong.
+    Raises UsageError if an answer is wrong.
     """
     for question in QUESTIONS:
         outcome, core, reason = ask(question)
@@ -171,8 +167,7 @@ def require_sound(solver: str, ask: Callable[[KnownQuestion], Answer]) -> None:
         raise UsageError(f"{solver} is not believed: of {question.name} it has to say {expected}, and said {told}")
 
 
-LONGEST = 80
-"""How much of what a solver says is repeated."""
+LONGEST = 80  #: How much of what a solver says is repeated.
 
 
 # -- Remembered unsat cores: which hypotheses to try first for an obligation -----------------------
@@ -181,8 +176,7 @@ LONGEST = 80
 # attempt with too few hypotheses is followed by one with all.
 # They lie beside the specification, in ``carnet_spec/protocols/<protocol>/hints/<variant>.json``.
 
-Hints = Mapping[str, tuple[str, ...]]
-"""For an obligation's id, the names of the hypotheses that sufficed."""
+Hints = Mapping[str, tuple[str, ...]]  #: For an obligation's id, the names of the hypotheses that sufficed.
 
 
 def place_of(protocol: Protocol) -> Traversable:
@@ -209,8 +203,8 @@ def decoded(content: Any) -> Hints:
 # --------------------------------------------------------------------------------------------------
 # Answers of solvers in a cache: what is kept of one, and what is believed when it is read back.
 
+#: What is kept; ``unknown`` says what happened in one run, and is asked again in the next.
 DEFINITE = (SolverOutcome.PROVED, SolverOutcome.REFUTED)
-"""What is kept; ``unknown`` says what happened in one run, and is asked again in the next."""
 
 
 def known(answers: AnswerCache, id: str, text: str, budget: int, hypotheses: Collection[str]) -> SolverAnswer | None:

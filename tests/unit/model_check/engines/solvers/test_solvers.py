@@ -499,9 +499,9 @@ def test_no_answer_is_taken_from_a_z3_that_was_not_tried(monkeypatch: pytest.Mon
         pytest.fail("a question was asked")
 
 
+#: Each instance makes terms for more instances, so that a search ends where its memory does.
 GROWING = """(declare-sort S 0)(declare-fun f (S S) S)(declare-fun p (S) Bool)(declare-fun c () S)(assert (p c))
 (assert (forall ((x S) (y S)) (! (and (p (f x y)) (not (= (f x y) (f y (f x x))))) :pattern ((p x) (p y)))))"""
-"""Each instance makes terms for more instances, so that a search ends where its memory does."""
 
 
 def test_a_search_whose_memory_runs_out_has_no_answer_and_the_next_question_has_one(
