@@ -18,7 +18,7 @@ from carnet_pages.known_attacks import CATALOGUE, UNREPLAYED
 from carnet_pages.markdown import code, page, prose, table
 from carnet_pages.orchestrator import states
 
-from carnet_check.conformance.checks import Clock, silent_defences, undemanded
+from carnet_check.conformance.checks import Clock, guards_without_check, silent_defences
 from carnet_spec.language import Action, Family
 from carnet_spec.language import Protocol as Design
 from carnet_spec.language.terms import symbols_of
@@ -228,7 +228,7 @@ def _instants() -> Iterator[Sequence[str]]:
 
 
 def _believed() -> Iterator[Sequence[str]]:
-    for action, guard in undemanded(_layers()[0]):
+    for action, guard in guards_without_check(_layers()[0]):
         yield code(action.name), action.by.name, guard.name
 
 

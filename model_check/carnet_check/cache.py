@@ -28,7 +28,7 @@ import carnet_command
 import carnet_spec
 from carnet_check.errors import UsageError
 from carnet_command.files import failing_as, read_plain, reason, replacing
-from carnet_command.text import counted
+from carnet_command.text import plural
 
 FORMAT: Final = "carnet-answer/1"
 LARGEST: Final = 16 << 20  #: The most bytes of an entry; a longer file is rejected.
@@ -59,7 +59,7 @@ class CacheStatistics:
     @property
     def notes(self) -> tuple[str, ...]:
         """The lines about the cache at the end of a run."""
-        told = (f"{self.known:,} of {counted(self.asked, 'answer')} came from the cache",) if self.asked else ()
+        told = (f"{self.known:,} of {plural(self.asked, 'answer')} came from the cache",) if self.asked else ()
         more = f" (and {len(self.wrong) - SHOWN} more)" if len(self.wrong) > SHOWN else ""
         ignored = (f"the cache is not believed where {'; '.join(self.wrong[:SHOWN])}{more}",) if self.wrong else ()
         return (*told, *ignored)
@@ -138,7 +138,7 @@ def _is_shared(folder: os.stat_result) -> bool:
 GENERATIONS: Final = 4  #: The most versions of the source code whose results are kept.
 
 
-def memoized(what: str, text: str, make: Callable[[], Any], read: Callable[[Any], Read]) -> Read:
+def memoize(what: str, text: str, make: Callable[[], Any], read: Callable[[Any], Read]) -> Read:
     """Return the stored result for a text; if there is none, or it is damaged, compute it and store it if possible.
 
     Args:

@@ -90,10 +90,10 @@ class Obligations(pytest.Collector):
 
     def planned(self) -> Campaign:
         """Return the planned run, not yet started, of the engines that answer many items at once."""
-        from carnet_check.verification.planning import Request, planned
+        from carnet_check.verification.planning import Request, plan_campaign
 
         names = tuple(engine.name for engine in engines() if not _is_separable(engine))
-        return planned(Request(self.source, self.asked.variants, engines=names, profile=self.asked.profile))
+        return plan_campaign(Request(self.source, self.asked.variants, engines=names, profile=self.asked.profile))
 
     def outcome(self) -> CampaignOutcome:
         """Run the engines, once for all items."""
@@ -160,9 +160,9 @@ class Obligations(pytest.Collector):
 
 def engines() -> tuple[Engine, ...]:
     """Return the engines that ``carnet verify`` runs by default."""
-    from carnet_check.engines.registry import chosen
+    from carnet_check.engines.registry import select_engines
 
-    return chosen(())
+    return select_engines(())
 
 
 def _is_separable(engine: Engine) -> bool:

@@ -11,7 +11,7 @@ from itertools import takewhile
 from carnet_check.loading.extent import chosen_first_values, rigid_values
 from carnet_check.semantics import Env, Interpreter, State
 from carnet_check.semantics.fairness import at_each, fairly, waiting_from, waits_in_vain
-from carnet_command.text import counted, listed
+from carnet_command.text import join_words, plural
 from carnet_spec.language import Action, Eventually, Guard, GuardKind, Instance, Invariant, Kind, Protocol, Symbol
 from carnet_spec.language.notation import show
 from carnet_spec.language.printing import fair_steps
@@ -140,12 +140,12 @@ def changes(protocol: Protocol, before: State, after: State) -> Iterator[Change]
             old, new = before.relations[symbol.name], after.relations[symbol.name]
             for sign, rows in (("−", old - new), ("+", new - old)):
                 for row in sorted(rows):
-                    yield _change(protocol, symbol, owners, row, f"{sign} {applied(symbol, row)}")
+                    yield _change(protocol, symbol, owners, row, f"{sign} {application(symbol, row)}")
         elif symbol.mutable:
             was, now = before.functions[symbol.name], after.functions[symbol.name]
             for row in sorted(now):
                 if was[row] != now[row]:
-                    yield _change(protocol, symbol, owners, row, f"{applied(symbol, row)}: {was[row]} → {now[row]}")
+                    yield _change(protocol, symbol, owners, row, f"{application(symbol, row)}: {was[row]} → {now[row]}")
 
 
 def _change(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...], text: str) -> Change:
@@ -165,7 +165,7 @@ def _location_of(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort],
             return BOOKKEEPING
 
 
-def applied(symbol: Symbol, row: tuple[str, ...]) -> str:
+def application(symbol: Symbol, row: tuple[str, ...]) -> str:
     """Return a symbol with elements as its arguments: ``lent(a, k)``."""
     return f"{symbol.name}({', '.join(row)})" if row else symbol.name
 
@@ -208,7 +208,7 @@ def narrate(
         if remarks and position in remarks:
             lines.append(f"{INDENT}<<< {remarks[position]}")
         for knower, facts in known(protocol, states[position + 1], states[position]).items():
-            lines.append(f"{INDENT}>>> {knower} learns {listed(facts)}")
+            lines.append(f"{INDENT}>>> {knower} learns {join_words(facts)}")
         if full:
             changed = changes(protocol, states[position], states[position + 1])
             lines += [f"{INDENT}    {change.text}  [{change.where}]" for change in changed]
@@ -304,7 +304,7 @@ def reasons(judge: Interpreter, failing: Invariant | Eventually, trace: Trace, s
         for name, told in zip(own.fair, fair_steps(own), strict=True)
     )
     repeated = sum(not judge.protocol.action(step.action).deduction for step in trace.steps[trace.loop :])
-    rest = f"the last {counted(repeated, 'step')} are" if repeated > 1 else "the last step is"
+    rest = f"the last {plural(repeated, 'step')} are" if repeated > 1 else "the last step is"
     return [
         f"{failing.name} fails" + (f" for {chosen}:" if chosen else ":"),
         f"  {since} it holds that  {show(own.trigger)}",

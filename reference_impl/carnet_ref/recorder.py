@@ -91,7 +91,7 @@ class Recorder:
             raise TraceFileError(f"cannot write the steps that are taken: {error.strerror}") from error
 
 
-def resumed(path: Path) -> tuple[int, dict[str, tuple[int, str]]]:
+def resume_file(path: Path) -> tuple[int, dict[str, tuple[int, str]]]:
     """Return the clock and the ends of the logs in a process's file, after an unfinished last line was removed."""
     if not path.exists():
         return 0, {}

@@ -200,7 +200,7 @@ def require_writable_folder(folder: Path) -> None:
 
 
 @contextmanager
-def claimed(*folders: Path) -> Iterator[None]:
+def lock_folders(*folders: Path) -> Iterator[None]:
     """Lock these folders for the block, so that no other command writes into them; missing ones are created.
 
     A folder that was created here and is empty at the end is removed. The operating system holds the locks: however

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from carnet_command.errors import InterruptedRunError
-from carnet_command.text import counted
+from carnet_command.text import plural
 
 if TYPE_CHECKING:
     from carnet_command.progress import Progress
@@ -138,7 +138,7 @@ class TrackedProgress:
     @property
     def summary(self) -> str:
         """A few words that say what was covered."""
-        ended = f"{counted(self._ended, 'part')} of the run had ended, " if self._ended else ""
+        ended = f"{plural(self._ended, 'part')} of the run had ended, " if self._ended else ""
         return f"{ended}at work on: {self._status}"
 
 

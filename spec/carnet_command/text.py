@@ -18,7 +18,7 @@ def report_width() -> int:
     return max(NARROWEST, min(shutil.get_terminal_size((RULE_WIDTH, 24)).columns, RULE_WIDTH))
 
 
-def wrapped(label: str, text: str, indent: int = LABEL_WIDTH, width: int | None = None) -> list[str]:
+def wrap_text(label: str, text: str, indent: int = LABEL_WIDTH, width: int | None = None) -> list[str]:
     """Write ``text`` beside ``label``, wrapped at the width of the report and never inside a word."""
     lines = _broken(text, (width or report_width()) - indent) or [""]
     return [f"{label if not number else '':<{indent}}{line}" for number, line in enumerate(lines)]
@@ -38,12 +38,12 @@ def _broken(text: str, width: int, further: str = "") -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
 
 
-def counted(number: int, what: str) -> str:
+def plural(number: int, what: str) -> str:
     """Return a number with its noun, which is in the plural unless the number is 1."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def listed(words: Iterable[str]) -> str:
+def join_words(words: Iterable[str]) -> str:
     """Join words with commas and *and*, as in a sentence."""
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last

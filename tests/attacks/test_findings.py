@@ -10,7 +10,7 @@ from carnet_check.engines.interface import Plan
 from carnet_check.engines.runner import NullListener
 from carnet_check.loading.families import load
 from carnet_check.results import Verdict
-from carnet_check.verification.planning import Campaign, Request, planned
+from carnet_check.verification.planning import Campaign, Request, plan_campaign
 from carnet_check.wording import narrate
 from carnet_spec.language import Finding
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE, hunted
@@ -108,7 +108,7 @@ def _falling(campaign: Campaign) -> tuple[Plan, ...]:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", [name for name, each in FAMILY.variants.items() if not each.over])
 def test_verify_shows_every_fall_that_a_variant_declares(variant: str) -> None:
-    campaign = planned(Request(load("gpu-travelling"), (variant,), engines=("explicit",)))
+    campaign = plan_campaign(Request(load("gpu-travelling"), (variant,), engines=("explicit",)))
     plans = _falling(campaign)
     rows = EXPLICIT.run(replace(campaign.task, plans=plans, every_claim=False), NullListener()).rows
     assert len(rows) == sum(len(plan.pairs) for plan in plans)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import z3
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
-from carnet_check.certificates.judging import Judge, LayerObligations, cut, follow, key_of
+from carnet_check.certificates.judging import Judge, LayerObligations, follow, key_of, with_used_hypotheses
 from carnet_check.certificates.producing.refutation import NotFound, find_refutation
 from carnet_check.engines.bounded.engine import BMC
 from carnet_check.engines.explicit.bounds import Watch
@@ -35,7 +35,7 @@ from carnet_check.kernel.reader import read_obligation
 from carnet_check.loading.families import NO_THREAT
 from carnet_check.obligations import GOAL, Hypothesis, Layer, Obligation, obligations
 from carnet_spec.language import Claim, Family, Protocol, SpecificationError, Symbol
-from carnet_spec.language.decoding import decoded
+from carnet_spec.language.decoding import decode
 from carnet_spec.language.terms import symbols_of
 from tests.campaign.exhausting import Exhausted, instance_of
 from tests.campaign.kernels import Both, Key, spoilt
@@ -112,7 +112,7 @@ _WORDS = {SolverOutcome.PROVED: PROVED, SolverOutcome.REFUTED: REFUTED}
 
 
 def missing_e() -> bool:
-    return not eprover.located()
+    return not eprover.find_program()
 
 
 def by_z3(text: str, context: z3.Context) -> tuple[str, frozenset[str]]:
@@ -132,7 +132,7 @@ def by_cvc5(text: str) -> str:
 
 def by_e(obligation: Obligation) -> str:
     text = tptp(obligation)
-    (said,) = eprover.answer(eprover.ProverInput(digest(text), (text,), E_CLAUSES, E_SECONDS, eprover.located()))
+    (said,) = eprover.answer(eprover.ProverInput(digest(text), (text,), E_CLAUSES, E_SECONDS, eprover.find_program()))
     return _WORDS.get(said.outcome, UNKNOWN)
 
 
@@ -141,7 +141,7 @@ def certificate(writer: Writer, obligation: Obligation, core: Collection[str]) -
     try:
         here, names = read_obligation(writer.text(obligation, set(core) - {GOAL}))
         steps = find_refutation(here, time.process_time() + SEARCH_SECONDS)
-        return cut(writer, obligation, steps, dict(enumerate(names)))
+        return with_used_hypotheses(writer, obligation, steps, dict(enumerate(names)))
     except (NotFound, Refused):
         return None
 
@@ -292,7 +292,7 @@ class _Variant:
 
     def _read_back(self) -> Iterator[Disagreement]:
         """Read the canonical JSON back, and let Coq make the obligations of it."""
-        if decoded(self.protocol.encoded).encoded != self.protocol.encoded:
+        if decode(self.protocol.encoded).encoded != self.protocol.encoded:
             yield self._differs("export", "canonical JSON", "it reads back as another protocol")
         if set(self.both.here) != set(self.both.there):
             yield self._differs("generators", "obligations", str(set(self.both.here) ^ set(self.both.there)))

@@ -20,7 +20,7 @@ from carnet_check.exports import smtlib, tptp
 from carnet_check.kernel import checker
 from carnet_check.obligations import Obligation
 from carnet_check.semantics import Interpreter
-from carnet_spec.language.decoding import decoded
+from carnet_spec.language.decoding import decode
 from tests.campaign import __main__ as command
 from tests.campaign import examining, exhausting, running
 from tests.campaign.examining import PROVED
@@ -117,7 +117,7 @@ NOTICED: Mapping[str, tuple[Any, str, Any]] = {
     "a step changes nothing, says the interpreter": (Interpreter, "fire", lambda _, state, *__: state),
     "no step changes anything, says the text of runs": (questions, "_updated", lambda _, __, value, *___: value),
     "runs break a claim after one step more than they need": (questions.Unrolling, "denied", _too_late),
-    "a protocol reads back as another": (examining, "decoded", lambda text: replace(decoded(text), title="?")),
+    "a protocol reads back as another": (examining, "decoded", lambda text: replace(decode(text), title="?")),
 }
 
 

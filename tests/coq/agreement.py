@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from carnet_check.exports.coq_data import listed, numbers
+from carnet_check.exports.coq_data import encode_value, numbers
 from carnet_check.exports.systems import Name, Node, system
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter, State
@@ -159,7 +159,7 @@ class Comparison:
         """What each formula is at the start and after each action, and what actions ask."""
         claims = {claim.name: claim.value for layer in self._system.layers for claim in layer.claims}
         formulas = [*map(_atom, self._mutable), *(claims[each.name] for each in self.protocol.invariants)]
-        lines = said("after", self._system, "\n".join(listed(each, self._number) for each in formulas))
+        lines = said("after", self._system, "\n".join(encode_value(each, self._number) for each in formulas))
         return {tuple(head.split()): f"({rest}" for head, _, rest in (line.partition(" (") for line in lines)}
 
     def _formula(self, *key: str, binders: int = 0) -> Truth:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from carnet_check.coq.folder import CoqFiles
-from carnet_check.exports.coq_data import CoqText, listed, numbers, program_text
+from carnet_check.exports.coq_data import CoqText, encode_value, numbers, program_text
 from carnet_check.exports.systems import Name, Node, System, system
 from carnet_check.loading.families import load
 from carnet_spec.language import Effect, Guard, GuardKind, Kind, Protocol, SpecificationError, Symbol, Term, Update
@@ -216,7 +216,7 @@ def test_numbers_begin_at_one_within_each_kind() -> None:
     for kind in ("sort", "symbol", "member"):
         found = [each for name, each in number.items() if name.kind == kind]
         assert found == list(range(1, len(found) + 1))
-    assert listed(Node("Member", (Name("member", "Phase.BUSY"),)), number) == "(Member 2)"
+    assert encode_value(Node("Member", (Name("member", "Phase.BUSY"),)), number) == "(Member 2)"
 
 
 def test_the_program_reads_names_without_spaces() -> None:

@@ -11,14 +11,14 @@ import pytest
 
 from carnet_check.loading.families import load
 from carnet_spec.language import Family, PartyKind, PartyView, Visibility
-from carnet_spec.protocols.registry import registered
+from carnet_spec.protocols.registry import registered_protocols
 from docs._ext.carnet_pages.comparison import ClaimStatus, System, comparison, picture
 from docs._ext.carnet_pages.markdown import label, prose
 from docs._ext.carnet_pages.transfer_costs import WAYS
 from tests.fixtures import toy
 from tests.repo.tracked import ROOT
 
-TWELVE = tuple(registered())
+TWELVE = tuple(registered_protocols())
 SLALOM = "slalom"
 
 

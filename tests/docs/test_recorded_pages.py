@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from carnet_check.attacks.hunt import attack_target
-from carnet_check.conformance.checks import silent_defences, undemanded
+from carnet_check.conformance.checks import guards_without_check, silent_defences
 from carnet_check.engines.interface import AnswersObligations
 from carnet_check.engines.registry import all_able
 from carnet_check.loading.families import load, registered_families
@@ -363,7 +363,7 @@ def test_a_replay_that_is_not_reproduced_says_where_it_stops() -> None:
 def test_the_page_says_which_guards_no_event_stands_for() -> None:
     """They are read off the spec: none has a defence, and each is about what others write."""
     shown = pages.traces()
-    believed = undemanded(PROTOCOLS[0])
+    believed = guards_without_check(PROTOCOLS[0])
     assert {(action.name, guard.name) for action, guard in believed} >= {("answer_session", "asked")}
     assert not [guard for _, guard in believed if guard.defence]
     assert all(f"| `{action.name}` | {action.by.name} | {guard.name} |" in shown for action, guard in believed)

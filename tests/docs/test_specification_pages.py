@@ -21,7 +21,7 @@ from carnet_ref.systems.gpu_travelling.roles.orchestrator import COLUMNS, TABLE,
 from carnet_spec.language import Draft, Service, SpecificationError
 from carnet_spec.language.requirements import NormativeText
 from carnet_spec.protocols.gpu_travelling.design import HIDDEN, LACKING, SHOWN
-from carnet_spec.protocols.registry import registered
+from carnet_spec.protocols.registry import registered_protocols
 from docs._ext.carnet_pages import api, specification, write
 from docs._ext.carnet_pages import orchestrator as page
 from docs._ext.carnet_pages.claim_pages import claim_pages, claims_of
@@ -566,7 +566,7 @@ def test_the_normative_text_leads_to_the_table_and_has_none_of_its_own() -> None
 # -- A protocol's page has what its authors measured beside what Carnet computes of it -------------------
 
 
-@pytest.mark.parametrize("protocol", list(registered()))
+@pytest.mark.parametrize("protocol", list(registered_protocols()))
 def test_every_protocol_says_what_was_measured_and_what_is_computed(protocol: str) -> None:
     lines = list(measured(load(protocol).family))
     assert lines[0] == "## Measured by its authors, and here"

@@ -8,7 +8,7 @@ import pytest
 from carnet_ref.field import Field, KeyStream
 from carnet_ref.systems.coded_private_ml.code import LagrangeCode
 from carnet_ref.systems.darknight.batch import CodedBatch
-from carnet_ref.systems.sgx_lkl.frames import cut, room
+from carnet_ref.systems.sgx_lkl.frames import room, split_content
 from docs._ext.carnet_pages.transfer_costs import BUFFER, CHUNK, NETWORK_RATE, RANKS, WAYS, TransferCost, cost_of
 
 PCIE, NETWORK, PEERS = "over PCIe", "over the network", "between GPUs"
@@ -73,7 +73,7 @@ def test_a_fixed_shape_moves_whole_chunks_with_room_for_the_buffer() -> None:
     chunks, rest = divmod(moved, CHUNK.octets)
     assert rest == 0
     assert (chunks - 1) * room(CHUNK.octets) < BUFFER.octets <= chunks * room(CHUNK.octets)
-    assert len(cut(bytes(BUFFER.octets), room(CHUNK.octets))) == chunks
+    assert len(split_content(bytes(BUFFER.octets), room(CHUNK.octets))) == chunks
 
 
 def test_cpus_seal_only_where_no_gpu_and_no_user_does() -> None:

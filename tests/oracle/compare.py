@@ -22,7 +22,7 @@ from carnet_check.loading.families import NO_THREAT, Source
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification import campaign as running
 from carnet_check.verification.outcome import CampaignOutcome
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_spec.language import Family, Profile, Protocol, Scale, SpecificationError
 from tests.oracle.enumerate import ANYTHING, Answers, Asked, Witness, enumerate_at, shortest_at, worlds
 from tests.oracle.evaluate import Sizes, Structure, TooBigError, all_sizes, premises, sorts_of
@@ -61,7 +61,7 @@ def verdicts(asked: Family, engines: tuple[Engine, ...] = BOTH) -> CampaignOutco
     source = Source(asked.id, asked, asked.id)
     with here(source):
         try:
-            return running.verify(replace(planned(Request(source)), engines=engines))
+            return running.verify(replace(plan_campaign(Request(source)), engines=engines))
         except (SpecificationError, CarnetError) as error:
             if "in the registry" in str(error):
                 raise RuntimeError("a process was asked about a protocol that it cannot load") from error
@@ -109,7 +109,7 @@ def _run_all(
         try:
             yield task, search(explorer, task)
         except Exception as error:  # what a worker process would have sent back
-            yield task, exploring.failed(task, error)
+            yield task, exploring.failed_search(task, error)
 
 
 # -- where a verdict and the truth differ: the campaign's rows beside what the enumerator found ----------

@@ -20,7 +20,7 @@ from carnet_check.obligations import Obligation, layers, obligations
 from carnet_check.reserved_symbols import Purpose, stand_in, switch
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Action, Claim, Draft, Effect, Instance, Invariant, Protocol, Symbol, Term, Update
-from carnet_spec.language.decoding import decoded
+from carnet_spec.language.decoding import decode
 from carnet_spec.language.terms import TRUE, Equal, Exists, Forall, IfThenElse, Not, Var, subterms
 from tests.fixtures.interpreted import interpreted
 from tests.fixtures.thorough import share
@@ -243,7 +243,7 @@ def test_a_solver_that_reads_the_texts_answers_as_the_proof_engine_does(sample: 
 @few
 def test_a_protocol_is_read_back_from_its_encoding(sample: Sample) -> None:
     protocol = replace(sample.protocol, lemmas=sample.invariants, goals=sample.goals)
-    read = decoded(protocol.encoded)
+    read = decode(protocol.encoded)
     assert set(read.symbols) == set(SYMBOLS)
     assert set(read.sorts) == set(protocol.sorts)
     assert replace(read, symbols=protocol.symbols, sorts=protocol.sorts) == protocol

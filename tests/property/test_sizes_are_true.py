@@ -21,7 +21,7 @@ from carnet_check.loading.extent import Explored
 from carnet_check.loading.families import Source
 from carnet_check.results import Verdict
 from carnet_check.verification import campaign as running
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_spec import language
 from tests.oracle.compare import here
 from tests.oracle.enumerate import enumerate_at, worlds
@@ -178,7 +178,7 @@ def judged(case: Case, counts: Counter[str]) -> None:
     if not truth.interpretations:
         return
     with here(source):
-        campaign = replace(planned(Request(source)), engines=(EXPLICIT,))
+        campaign = replace(plan_campaign(Request(source)), engines=(EXPLICIT,))
         before = EXPLICIT.intention(campaign.task)
         outcome = running.verify(campaign)
     (answer,) = outcome.answers

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from carnet_check.commands.doctor import TOOLS
-from carnet_check.engines.registry import registered
+from carnet_check.engines.registry import registered_engines
 from tests.repo.tracked import ROOT, read
 from tests.unit.model_check.command import TOY
 
@@ -193,7 +193,7 @@ def test_a_run_is_shown_without_an_extra_and_signed_with_one(tmp_path: Path) -> 
 
 
 def test_the_doctor_knows_every_extra() -> None:
-    tools = [*TOOLS, *(tool for engine in registered() for tool in engine.needs)]
+    tools = [*TOOLS, *(tool for engine in registered_engines() for tool in engine.needs)]
     named = {extra for tool in tools for extra in re.findall(r"'carnet\[(\w+)\]'", tool.get)}
     assert set(PROJECT["optional-dependencies"]) - FOR_DEVELOPMENT <= named
     assert {name for tool in tools if tool.required for name in tool.distributions} <= base()

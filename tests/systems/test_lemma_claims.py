@@ -14,23 +14,23 @@ from carnet_check.loading.families import load
 from carnet_check.results import Kind
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.checks import shortcomings
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_spec.protocols.darknight import cases
-from carnet_spec.protocols.registry import registered
+from carnet_spec.protocols.registry import registered_protocols
 from carnet_spec.theories.shares import Share, dot, hides_by_rank, lagrange, leaking, learns_nothing, powers, rank
 
 WITH_LEMMA_CLAIMS = ("asymml", "coded-private-ml", "darknight", "slalom")
 
 
 def test_these_have_lemma_claims() -> None:
-    families = {id: load(id).family for id in registered()}
+    families = {id: load(id).family for id in registered_protocols()}
     designs = ((id, family.protocol(variant)) for id, family in families.items() for variant in family.variants)
     assert {id for id, protocol in designs if protocol.lemma_claims} == {*WITH_LEMMA_CLAIMS}
 
 
 @pytest.mark.parametrize("id", WITH_LEMMA_CLAIMS)
 def test_each_holds_and_each_hypothesis_is_needed(id: str) -> None:
-    campaign = planned(Request(load(id)))
+    campaign = plan_campaign(Request(load(id)))
     outcome = verify(campaign)
     assert outcome.exit_code == 0
     assert shortcomings(outcome) == []
@@ -70,7 +70,7 @@ def test_at_least_two_hypotheses_are_shown_necessary_by_a_case_that_breaks_one_o
 
 @pytest.mark.parametrize("id", ["asymml", "darknight", "slalom"])
 def test_what_is_first_order_is_certified(id: str) -> None:
-    outcome = verify(planned(Request(load(id), engines=("kernel",))))
+    outcome = verify(plan_campaign(Request(load(id), engines=("kernel",))))
     assert {row.claim for row in outcome.results} == {claim.name for claim in load(id).protocol().claims}
     assert all(row.as_expected for row in outcome.results)
 

@@ -13,7 +13,7 @@ import pytest
 from carnet_check.errors import InvalidSpecificationError
 from carnet_check.loading.families import load
 from carnet_spec.language import SpecificationError
-from carnet_spec.protocols.registry import ENTRY_POINTS, OWN, registered
+from carnet_spec.protocols.registry import ENTRY_POINTS, OWN, registered_protocols
 from docs._ext.carnet_pages import is_implemented, registered_families, specification
 from docs._ext.carnet_pages.assurance import VERIFIES, assurance, cases, places, refuse_gaps
 from docs._ext.carnet_pages.junit import JUNIT, read
@@ -141,7 +141,7 @@ def test_a_malformed_text_is_refused_in_one_line(tmp_path: Path) -> None:
 def test_two_packages_cannot_register_one_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(_register(tmp_path, "gpu-travelling", ADDRESS)))
     with pytest.raises(SpecificationError, match="protocol 'gpu-travelling' is registered twice, as carnet_spec"):
-        registered()
+        registered_protocols()
 
 
 def test_an_id_that_the_family_does_not_have_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

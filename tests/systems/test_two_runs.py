@@ -23,7 +23,7 @@ from carnet_ref.systems.gpu_travelling.deployment import Deployment
 from carnet_ref.systems.sgx_lkl import frames as wire
 from carnet_ref.systems.sgx_lkl.enclave import Enclave, End, Keys
 from carnet_ref.systems.sgx_lkl.frames import TURNS, Call, FrameMetadata, Operation, Shape, ShapeError
-from carnet_ref.systems.sgx_lkl.run import Holder, Peer, collected, padded_dataset
+from carnet_ref.systems.sgx_lkl.run import Holder, Peer, collect_dataset, padded_dataset
 from carnet_ref.transport.frames import Frame, FrameKind
 from carnet_spec.language.lints import lint_draft
 from carnet_spec.protocols.sgx_lkl.design import oblivious, one_run
@@ -86,7 +86,7 @@ class RunRecord:
     def note(self, frame: wire.Frame) -> None:
         """Show a frame to the host."""
         self.frames.append(frame)
-        self.view.append(wire.seen(frame))
+        self.view.append(wire.frame_metadata(frame))
 
 
 def perform_run(
@@ -109,7 +109,7 @@ def perform_run(
         if holder.may_send(place):
             done.note(holder.send(place))
     if checks is EVERY:
-        done.dataset = collected(shape, hand_over_key, done.frames)
+        done.dataset = collect_dataset(shape, hand_over_key, done.frames)
     for call in calls:
         enclave.ask(call)
     for tick in range(shape.ticks):
@@ -133,7 +133,9 @@ def _tick(done: RunRecord, enclave: Enclave, peer: Peer, tick: int, reaction: Re
     if reaction is Reaction.SPOIL:
         answer = bytes(len(answer))
     last = done.frames[-1]
-    done.view.append(wire.seen(wire.Frame(tick, last.operation, last.address, last.moment, answer), wire.Direction.IN))
+    done.view.append(
+        wire.frame_metadata(wire.Frame(tick, last.operation, last.address, last.moment, answer), wire.Direction.IN)
+    )
     enclave.answered(tick, answer)
 
 

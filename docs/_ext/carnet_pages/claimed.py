@@ -53,10 +53,10 @@ def claimed(family: Family, run: Mapping[str, Any] | None) -> str:
             ["assumption", "in words", "used by"],
             (
                 [prose(f"{each.id} {each.short}").strip(), prose(each.sentence), prose(each.used_by)]
-                for each in shared.assumed(words, rows)
+                for each in shared.assumptions_of(words, rows)
             ),
         ),
-        ["## What is simulated", "", prose(shared.simulated(words)), ""],
+        ["## What is simulated", "", prose(shared.simulation_sentence(words)), ""],
         table(
             ["service", "what is publicly known of it"],
             ([prose(each["title"]), prose(each["available"])] for each in words["services"]),
@@ -117,7 +117,7 @@ def _mark(mark: str) -> str:
 
 def _violated(family: Family, words: Row, rows: Sequence[Row]) -> Lines:
     """Say what is violated in the main designs, and which attacks are known on other ones."""
-    found = shared.violated(words, rows)
+    found = shared.violated_claims(words, rows)
     if found or family.findings:
         yield from ("## What is violated", "")
     if found:

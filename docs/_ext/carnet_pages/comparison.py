@@ -12,7 +12,7 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import Claim, Family, LemmaClaim, PartyKind, PartyView, Protocol, Threat, Visibility
 
 from .markdown import Lines, code, label, page, prose, table
@@ -392,5 +392,5 @@ def _assumptions(system: System) -> Lines:
             for id in row.get("assumptions", ()):
                 resting.setdefault(id, set()).add(row["claim"])
     known = [each.id for each in system.designs[0].assumptions]
-    rows = ([_assumption(system, id), counted(len(resting[id]), "claim")] for id in known if id in resting)
+    rows = ([_assumption(system, id), plural(len(resting[id]), "claim")] for id in known if id in resting)
     yield from table(["what proofs take for granted", "proved with it"], rows)

@@ -5,7 +5,7 @@ from typing import Any
 
 from carnet_check.report.html import as_html
 from carnet_check.report.html.views import cell, heat_map, row
-from carnet_command.text import counted, listed
+from carnet_command.text import join_words, plural
 from carnet_spec.language import Defence, Family, Finding
 
 from .claim_pages import claims_of
@@ -51,7 +51,7 @@ def _map_and_parts(family: Family, rows: Sequence[Values]) -> Lines:
     stale = [row["defence"] for row in rows if not is_current(family, row)]
     if stale:
         again = "`python -m docs._ext.carnet_pages.records make falls` records them again."
-        yield from (":::{warning}", f"Stale, the specification has changed: {listed(stale)}. {again}", ":::", "")
+        yield from (":::{warning}", f"Stale, the specification has changed: {join_words(stale)}. {again}", ":::", "")
     yield from ("## Defence by defence", "", _STEPS, "")
     titles = {each.id: each for each in family.protocol().defences}
     known = set(claims_of(family))
@@ -110,10 +110,10 @@ def _defence(family: Family, defence: Defence, row: Values, known: Iterable[str]
     whole = [each for each in row["threats"] if not each["falls"]]
     proved = [each["threat"] for each in whole if not each["open"]]
     if proved:
-        yield from (f"Under {listed(map(prose, proved))} every claim is proved without it.", "")
+        yield from (f"Under {join_words(map(prose, proved))} every claim is proved without it.", "")
     for each in whole:
         if each["open"]:
-            said = f"{len(each['open'])} of {counted(len(each['made']), 'claim')}"
+            said = f"{len(each['open'])} of {plural(len(each['made']), 'claim')}"
             yield from (f"Under {prose(each['threat'])} no attack was found; not proved without it: {said}.", "")
     yield from _beside(family, defence)
     yield from ("```sh", f"carnet attack {family.id} --without {defence.id}", "```", "")
@@ -134,7 +134,7 @@ def _beside(family: Family, defence: Defence) -> Lines:
     """Say which variants lack this defence alone, and which findings show what follows."""
     lacking = [each.name for each in family.variants.values() if each.without == (defence.id,) and not each.over]
     if lacking:
-        yield from (f"It is the one defence that {listed(map(code, lacking))} {_lacks(lacking)}.", "")
+        yield from (f"It is the one defence that {join_words(map(code, lacking))} {_lacks(lacking)}.", "")
     found = [each for each in family.findings if _shows(each, family, defence, lacking)]
     for each in found:
         link = label(family.id, each.id, "gallery")

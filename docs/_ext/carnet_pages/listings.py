@@ -9,7 +9,7 @@ import click
 
 from carnet_check.cli import main
 from carnet_check.engines.interface import Engine
-from carnet_check.engines.registry import default_engines, registered
+from carnet_check.engines.registry import default_engines, registered_engines
 from carnet_ref.attestation.formats import FORMATS, Option
 from carnet_ref.attestation.policies import PRESET, PRESET_MEANING, PolicyForm, Preset
 
@@ -62,7 +62,7 @@ def engines() -> str:
     """Return the page that lists the engines, each with the verdicts it can give and what it needs."""
     head = "`carnet verify --engine NAME` asks these engines; {doc}`../how-to/add-an-engine` says how to add one."
     titles = ["Engine", "What it establishes", "Of a claim that holds", "Shows violations", "Runs by default", "Needs"]
-    return page("# Engines", head, table(titles, map(_engine_row, registered()))).rstrip() + "\n"
+    return page("# Engines", head, table(titles, map(_engine_row, registered_engines()))).rstrip() + "\n"
 
 
 def _engine_row(engine: Engine) -> tuple[str, ...]:

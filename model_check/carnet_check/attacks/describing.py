@@ -22,7 +22,7 @@ from carnet_check.wording import (
     narrate,
     reasons,
 )
-from carnet_command.text import counted, listed, wrapped
+from carnet_command.text import join_words, plural, wrap_text
 from carnet_spec.language import Action, Eventually, Invariant, Protocol, SpecificationError, markup
 from carnet_spec.language.terms import Apply, Sort, Var
 from carnet_spec.trace import Trace, TraceStep
@@ -51,13 +51,13 @@ def describe_attack(
     """
     story = narrate(judge.protocol, states, trace, full, remarks)
     why = [f"  {line}" for line in reasons(judge, failing, trace, states)]
-    lines = [part for line in [*story, "", *why] for part in folded(line)]
+    lines = [part for line in [*story, "", *why] for part in wrap_line(line)]
     facts_of = known(judge.protocol, states[-1])
     if facts_of:
         indent = max(len(name) for name in facts_of) + 8
         lines += ["", "  known at the end"]
         for name, facts in facts_of.items():
-            lines += wrapped(f"    {name}", ", ".join(facts), indent)
+            lines += wrap_text(f"    {name}", ", ".join(facts), indent)
     return [*lines, ""]
 
 
@@ -67,14 +67,14 @@ def describe_briefly(
     """Describe a minimised trace in a few lines; the arguments are those of `describe_attack`."""
     why, *_ = reasons(judge, failing, trace, states)
     lines = [*brief(judge, states, trace, remarks), "", f"  {why.removesuffix(':')}"]
-    return [*(part for line in lines for part in folded(line)), ""]
+    return [*(part for line in lines for part in wrap_line(line)), ""]
 
 
-def folded(line: str) -> list[str]:
+def wrap_line(line: str) -> list[str]:
     """Wrap a line at the width of the report; continuation lines are aligned with its sentence or formula."""
     opening = OPENING.match(line)
     begins = opening.end() if opening else 0
-    return wrapped(line[:begins], line[begins:], begins)
+    return wrap_text(line[:begins], line[begins:], begins)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def _step_lines(places: Sequence[tuple[int, ShownStep]], remarks: Mapping[int, s
         yield f"{_label(step, step)}{step.sentence}"
         if position in remarks:
             yield f"{_NO_NUMBER}<<< {remarks[position]}"
-        yield from (f"{_NO_NUMBER}>>> {party} learns {listed(facts)}" for party, facts in step.learned.items())
+        yield from (f"{_NO_NUMBER}>>> {party} learns {join_words(facts)}" for party, facts in step.learned.items())
 
 
 def _in_one_line(steps: Sequence[ShownStep]) -> Iterator[str]:
@@ -356,12 +356,12 @@ def _in_one_line(steps: Sequence[ShownStep]) -> Iterator[str]:
         party: [fact for step in steps if step.number is None for fact in step.learned.get(party, ())]
         for party in dict.fromkeys(party for step in steps for party in step.learned)
     }
-    learned = [f"{party} works out {listed(facts)}" for party, facts in deduced.items() if facts]
+    learned = [f"{party} works out {join_words(facts)}" for party, facts in deduced.items() if facts]
     taken = []
     if len(numbered) == 1:
         taken = [numbered[0].sentence.removesuffix(".")]
     elif numbered:
-        taken = [f"{counted(len(numbered), 'step')} of {listed(dict.fromkeys(step.actor for step in numbered))}"]
+        taken = [f"{plural(len(numbered), 'step')} of {join_words(dict.fromkeys(step.actor for step in numbered))}"]
     if said := "; ".join((*taken, *learned)):
         label = _label(numbered[0], numbered[-1]) if numbered else _NO_NUMBER
         yield f"{label}{said}."
@@ -442,7 +442,7 @@ def intact_outcome(
     of_variant = _without(source, attacked.variant)
     lacking = (*of_variant, *removed)
     if lacking:
-        name, whole = f"with {listed(lacking)}", source.family.drafted(attacked.variant).protocol(())
+        name, whole = f"with {join_words(lacking)}", source.family.drafted(attacked.variant).protocol(())
     else:
         others = sorted(_others(source, attacked), key=lambda other: _count_shared_actions(attacked, other))
         if not others:
@@ -541,7 +541,7 @@ def as_html(
     """
     chart = sequence_chart(judge, states, trace)
     taken = sum(shown.number is not None for shown in chart.steps)
-    caption = f"{counted(taken, 'step')} and {counted(len(chart.steps) - taken, 'deduction')}"
+    caption = f"{plural(taken, 'step')} and {plural(len(chart.steps) - taken, 'deduction')}"
     about = markup.design(trace.protocol, trace.variant, trace.without)
     return markup.document(
         f"{failing.name} is violated under {trace.threat}: {about}",

@@ -21,7 +21,7 @@ from carnet_check.minimise import minimise
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, State
 from carnet_check.wording import is_deduction
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import Finding, Profile, Protocol, Threat, markup
 from carnet_spec.trace import Trace
 
@@ -244,7 +244,7 @@ def _search(target: AttackTarget, profile: Profile, caps: Caps, progress: Say) -
         stop_at_first=True,
         caps=caps,
     )
-    moves = "" if profile.budget is None else f", at most {counted(profile.budget, 'active adversary move')}"
+    moves = "" if profile.budget is None else f", at most {plural(profile.budget, 'active adversary move')}"
     progress(f"searching {profile.name}: {scope.explored.words}{moves}")
 
     def watch(states: int, depth: int) -> None:
@@ -283,7 +283,7 @@ def _shown(target: AttackTarget, profile: Profile, stages: list[Coverage]) -> Hu
 def replayed_in(protocol: Protocol, trace: Trace, profile: Profile) -> str:
     """Return the words for the length of an attack and the size of the instance in which it was replayed."""
     taken = sum(not is_deduction(protocol.action(step.action)) for step in trace.steps)
-    return f"{counted(taken, 'step')} and {counted(len(trace.steps) - taken, 'deduction')}; replayed in {profile.name}"
+    return f"{plural(taken, 'step')} and {plural(len(trace.steps) - taken, 'deduction')}; replayed in {profile.name}"
 
 
 def _redundant(target: AttackTarget, jobs: int, progress: Say) -> str:

@@ -16,7 +16,7 @@ from carnet_check.loading.families import Source, axiom_violations, load, parts_
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_check.wording import attack_name, knowers, narrate, reasons
 from carnet_command.printable import printable
-from carnet_command.text import hanging, listed
+from carnet_command.text import hanging, join_words
 from carnet_spec import language
 from carnet_spec.trace import Trace, TraceStep
 
@@ -408,7 +408,7 @@ def _attacked_design(attack: Attack, family: language.Family) -> str:
     """Return whose design it is, if the finding says so, its title, and the defences that were removed."""
     title, about = family.variants[attack.trace.variant].title, attack.finding.about if attack.finding else ""
     named = title if title.startswith(about) else f"{about}: {title}"
-    return f"{named}, without {listed(attack.removed)}" if attack.removed else named
+    return f"{named}, without {join_words(attack.removed)}" if attack.removed else named
 
 
 def _fix(attack: Attack, family: language.Family) -> str:

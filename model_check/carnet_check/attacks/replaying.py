@@ -20,7 +20,7 @@ from carnet_check.minimise import minimise
 from carnet_check.results import steps_as_json
 from carnet_check.semantics import Interpreter
 from carnet_check.wording import is_deduction, step_place
-from carnet_command.text import counted, wrapped
+from carnet_command.text import plural, wrap_text
 from carnet_spec.language import Action, Guard, Protocol
 from carnet_spec.language.terms import Equal, Member
 from carnet_spec.trace import Trace
@@ -122,18 +122,18 @@ def describe_replay(
     actions = [protocol.action(step["action"]) for step in outcome.get("steps", steps)]
     if outcome["reproduced"]:
         number = sum(not is_deduction(action) for action in actions)
-        other = f", by another attack of {counted(number, 'step')}" if "steps" in outcome else ""
-        yield from wrapped("replay", f"reproduced with real bytes{other}: {outcome['recovered']}")
+        other = f", by another attack of {plural(number, 'step')}" if "steps" in outcome else ""
+        yield from wrap_text("replay", f"reproduced with real bytes{other}: {outcome['recovered']}")
     else:
-        yield from wrapped("replay", f"not reproduced: {_describe_stop(outcome['stopped'], actions)}")
+        yield from wrap_text("replay", f"not reproduced: {_describe_stop(outcome['stopped'], actions)}")
     defended = outcome["defended"]
     if defended["reproduced"]:
-        yield from wrapped("defended", f"still reproduced: {defended['recovered']}")
+        yield from wrap_text("defended", f"still reproduced: {defended['recovered']}")
     elif _stopped_together(outcome["stopped"], defended["stopped"]):
         same = f"it stops at the same step, so that shows nothing of the defence: {defended['stopped']['why']}"
-        yield from wrapped("defended", f"with every defence on, {same}")
+        yield from wrap_text("defended", f"with every defence on, {same}")
     else:
-        yield from wrapped("defended", f"with every defence on, {_describe_stop(defended['stopped'], actions)}")
+        yield from wrap_text("defended", f"with every defence on, {_describe_stop(defended['stopped'], actions)}")
 
 
 def _stopped_together(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:

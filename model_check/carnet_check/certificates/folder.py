@@ -32,7 +32,7 @@ from carnet_check.kernel.checker import Refused
 from carnet_check.obligations import GOAL, Layer, LivenessAttempt, assumed_of, attempts, layers, obligations
 from carnet_command.files import failing_as, read_plain, reason
 from carnet_spec.language import Claim, Protocol, SpecificationError, Term
-from carnet_spec.language.decoding import decoded
+from carnet_spec.language.decoding import decode
 from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
 
 OBLIGATIONS = "obligations"
@@ -84,7 +84,7 @@ def specifications(folder: Path) -> Iterator[tuple[Protocol, str]]:
     for file in files:
         try:
             text = _plain(file, LARGEST_SYSTEM).decode("ascii")
-            protocol = decoded(text)
+            protocol = decode(text)
         except OSError as error:
             raise UsageError(f"cannot read '{file}': {reason(error)}") from None
         except (UnicodeError, SpecificationError) as error:
@@ -102,7 +102,7 @@ def _plain(file: Path, most: int) -> bytes:
     return data
 
 
-def compared(folder: Path, index: bytes) -> IndexComparison:
+def compare_index(folder: Path, index: bytes) -> IndexComparison:
     """Compare the index of a folder with the obligations of its variants, which are generated again.
 
     Raises UsageError if the folder is not of the form that ``carnet certify --out`` writes, or a variant has lint
@@ -130,7 +130,7 @@ def compared(folder: Path, index: bytes) -> IndexComparison:
         listed.add(row.key)
     for variant, _, id in (key for key in required if key not in listed):
         found.append(RowVerdict(variant, id, "", "the index leaves it out", missing=True))
-    claims = tuple(each for protocol in protocols for each in stated(protocol))
+    claims = tuple(each for protocol in protocols for each in required_claims(protocol))
     lively = tuple(each for layer, stated in properties for each in _lively(layer, stated, listed))
     return IndexComparison({each.variant: each.digest for each in protocols}, tuple(found), claims, lively)
 
@@ -151,14 +151,14 @@ def _compared(row: Row, required: Mapping[Named, tuple[Provable, Writer]], liste
     return found._replace(why=why) if why else found
 
 
-def uncompared(rows: Iterable[Row], why: str) -> IndexComparison:
+def unusable_index(rows: Iterable[Row], why: str) -> IndexComparison:
     """Return the comparison of an index that could not be compared with the variants, and why: no row is accepted."""
     said = f"it was not compared with the variants: {why}"
     found = (RowVerdict(row.variant, row.obligation, row.digest, said, missing=True) for row in rows)
     return IndexComparison({}, tuple(found))
 
 
-def judged(folder: Path, digests: Iterable[str]) -> dict[str, TextVerdict]:
+def check_texts(folder: Path, digests: Iterable[str]) -> dict[str, TextVerdict]:
     """Have the kernel check each text that has one of these digests; it has to accept all certificates of the text.
 
     Raises UsageError if the folder is not of the form that ``carnet certify --out`` writes.
@@ -170,17 +170,19 @@ def judged(folder: Path, digests: Iterable[str]) -> dict[str, TextVerdict]:
     return {digest: _verdict_of_text(folder, digest, entries.get(digest[:DIGITS], ())) for digest in digests}
 
 
-def unjudged(why: str) -> TextVerdict:
+def unchecked_text(why: str) -> TextVerdict:
     """Return the verdict on a text that the kernel did not check, and why."""
     return TextVerdict(f"it was not judged: {why}", missing=True)
 
 
-def joined(rows: Iterable[RowVerdict], outcomes: Mapping[str, TextVerdict]) -> Iterator[RowVerdict]:
+def join_verdicts(rows: Iterable[RowVerdict], outcomes: Mapping[str, TextVerdict]) -> Iterator[RowVerdict]:
     """Yield the rows of a comparison with the kernel's verdicts on their texts; a row without one is not proved."""
     for row in rows:
         outcome = outcomes.get(row.digest)
         if outcome is None:
-            outcome = TextVerdict(row.why, row.missing) if row.why else unjudged("no checker was asked about its text")
+            outcome = (
+                TextVerdict(row.why, row.missing) if row.why else unchecked_text("no checker was asked about its text")
+            )
         yield row._replace(why=outcome.why, missing=outcome.missing) if outcome.why else row
 
 
@@ -323,7 +325,7 @@ class RequiredClaim:
         return replace(self.pair, why=why)
 
 
-def stated(protocol: Protocol) -> Iterator[RequiredClaim]:
+def required_claims(protocol: Protocol) -> Iterator[RequiredClaim]:
     """Yield every claim with each threat model under which it is made; expected violations are no claims made.
 
     Raises SpecificationError if the protocol has a construct for which there are no obligations.

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from carnet_check.certificates.file import DIGITS, Entry, LayerCertificates, LayerKey, Layout, tokens_of
-from carnet_check.exports.obligation_text import NoSuchHypothesisError, Provable, Writer, chosen, digest
+from carnet_check.exports.obligation_text import NoSuchHypothesisError, Provable, Writer, digest, select_hypotheses
 from carnet_check.kernel.checker import Refused, Step, check
 from carnet_check.kernel.reader import read_obligation, read_refutation
 from carnet_check.obligations import GOAL, Layer, LivenessAttempt, LivenessObligation, Obligation, obligations
@@ -228,7 +228,7 @@ class Judge:
         if self._most is not None and entry.tokens.count(" ") >= self._most:
             return f"its certificate has more than {self._most:,} tokens"
         try:
-            used = chosen(obligation, entry.hypotheses)
+            used = select_hypotheses(obligation, entry.hypotheses)
         except NoSuchHypothesisError:
             return "the certificate is stale: it uses a hypothesis that is not there any more"
         if not entry.goes_through(each.name for each in used if each.name != GOAL):
@@ -240,7 +240,7 @@ class Judge:
         return Bound(full, text, entry.names, entry.tokens)
 
 
-def cut(writer: Writer, obligation: Provable, steps: list[Step], names: Mapping[int, str]) -> Entry:
+def with_used_hypotheses(writer: Writer, obligation: Provable, steps: list[Step], names: Mapping[int, str]) -> Entry:
     """Return a certificate with only the hypotheses that ``steps`` use. Raise Refused if the kernel does not accept it.
 
     ``names`` has the name of each hypothesis that the refutation refers to by number.
@@ -260,13 +260,15 @@ def with_hypotheses(step: Step, number: Callable[[int], int]) -> Step:
     return (rule, tuple(map(number, places)), terms, rewritings) if rule == "use" else step
 
 
-def adapted(writer: Writer, obligation: Provable, entry: Entry) -> Entry | None:
+def adapt_entry(writer: Writer, obligation: Provable, entry: Entry) -> Entry | None:
     """Return a certificate of another text with the hypotheses of this obligation, matched by name, if it proves it."""
     if not {each.name for each in obligation.hypotheses}.issuperset(entry.hypotheses):
         return None
     names = dict(enumerate((*entry.hypotheses, GOAL)))
     try:
         here, _ = read_obligation(writer.text(obligation, entry.hypotheses))
-        return cut(writer, obligation, read_refutation(entry.tokens, entry.names, here.functions), names)
+        return with_used_hypotheses(
+            writer, obligation, read_refutation(entry.tokens, entry.names, here.functions), names
+        )
     except (Refused, LookupError):
         return None

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
-from carnet_check.certificates.judging import Judge, LayerObligations, Pair, adapted, by_pair, cut, key_of, pair_of
+from carnet_check.certificates.judging import (
+    Judge,
+    LayerObligations,
+    Pair,
+    adapt_entry,
+    by_pair,
+    key_of,
+    pair_of,
+    with_used_hypotheses,
+)
 from carnet_check.certificates.producing.refutation import NotFound, find_refutation
 from carnet_check.exports.obligation_text import Provable, Writer, digest
 from carnet_check.kernel.checker import Refused
@@ -154,7 +163,7 @@ class Production:
         """Return a certificate for the same action and invariant of another layer that proves this obligation, too."""
         like = self._like.get(pair_of(obligation), ())
         tried = dict.fromkeys((before, *reversed(like)) if before else reversed(like))
-        made = (adapted(judge.writer, obligation, entry) for entry in tried)
+        made = (adapt_entry(judge.writer, obligation, entry) for entry in tried)
         return next((entry for entry in made if entry is not None), None)
 
     def _remember(self, found: Iterable[tuple[Pair, Entry | None]]) -> None:
@@ -297,7 +306,7 @@ def _of(obligation: Provable, *kinds: str) -> set[str]:
 def _with(writer: Writer, obligation: Provable, kept: set[str], deadline: float = math.inf) -> Entry:
     """Return a certificate of an obligation that uses hypotheses of ``kept`` only."""
     here, names = read_obligation(writer.text(obligation, kept - {GOAL}))
-    return cut(writer, obligation, find_refutation(here, deadline), dict(enumerate(names)))
+    return with_used_hypotheses(writer, obligation, find_refutation(here, deadline), dict(enumerate(names)))
 
 
 # -- Worker processes that look for certificates: if one is killed, one answer is lost --------------

@@ -23,10 +23,10 @@ from carnet_check.report.run_folder import write_attack
 from carnet_check.results import steps_as_json
 from carnet_check.wording import known, narrate, reasons
 from carnet_command.exit_codes import ExitCode
-from carnet_command.files import claimed, require_apart, require_writable_file, write_json, write_text
+from carnet_command.files import lock_folders, require_apart, require_writable_file, write_json, write_text
 from carnet_command.interrupts import track_progress
 from carnet_command.progress import progress
-from carnet_command.text import hanging, wrapped
+from carnet_command.text import hanging, wrap_text
 
 AS_TEST = "Write a pytest file that fails until the defect is gone."
 OUT = "Add the attack to a folder that carnet verify --out made."
@@ -91,7 +91,7 @@ def attack(
             require_writable_file(file)
     require_apart({"--itf": itf_file, "--as-test": test_file}, files_of(protocol))
     if folders := [folder for folder in (out, html) if folder is not None]:
-        context.with_resource(claimed(*folders))
+        context.with_resource(lock_folders(*folders))
     target = hunt.attack_target(
         load(protocol), variant=variant, without=common.defences(without), threat=threat, claim=claim
     )
@@ -120,23 +120,23 @@ def attack(
 def _intention(target: hunt.AttackTarget) -> Iterator[str]:
     removed = f" without {', '.join(target.removed)}" if target.removed else ""
     yield f"attacking {target.protocol.id}, variant {target.protocol.variant}{removed}"
-    yield from wrapped("threat", f"{target.threat.id}: {target.threat.title}")
-    yield from wrapped("claims", ", ".join(target.claims))
-    yield from wrapped("how", "shortest violation in small instances; failing that, a proof; then larger instances")
+    yield from wrap_text("threat", f"{target.threat.id}: {target.threat.title}")
+    yield from wrap_text("claims", ", ".join(target.claims))
+    yield from wrap_text("how", "shortest violation in small instances; failing that, a proof; then larger instances")
     yield ""
 
 
 def _lines(result: hunt.Hunt, draw: bool, brief: bool, full: bool) -> Iterator[str]:
     if result.trace is None or result.judge is None:
         word = "REDUNDANT" if result.verdict == "PROVED" and result.target.removed else str(result.verdict)
-        yield from wrapped(word, result.detail)
+        yield from wrap_text(word, result.detail)
         if names := hunt.not_attacked(result.target):
-            yield from wrapped("not attacked", f"{', '.join(names)}: not claimed under {result.target.threat.id}")
+            yield from wrap_text("not attacked", f"{', '.join(names)}: not claimed under {result.target.threat.id}")
         yield ""
         return
     target = result.target
     yield f"VIOLATED: {result.claim} under {target.threat.id}"
-    yield from wrapped("", target.protocol.claim(result.claim).sentence, 2)
+    yield from wrap_text("", target.protocol.claim(result.claim).sentence, 2)
     if target.finding is not None and target.finding.claim == result.claim:
         yield from hanging(f"This is finding {target.finding.id}: {target.finding.title}")
     yield ""

@@ -22,10 +22,10 @@ from carnet_check.loading.families import Source, load
 from carnet_check.obligations import Layer, attempts, layers, obligations
 from carnet_check.wording import as_file_name
 from carnet_command.exit_codes import ExitCode
-from carnet_command.files import claimed, make_folder
+from carnet_command.files import lock_folders, make_folder
 from carnet_command.interrupts import TrackedProgress, track_progress
 from carnet_command.progress import progress
-from carnet_command.text import counted, wrapped
+from carnet_command.text import plural, wrap_text
 
 SHOWN = 10  #: The most obligations without a certificate that are named.
 
@@ -51,7 +51,7 @@ def certify(
     place = out / NAME if out else beside
     if place is None:
         raise UsageError(f"'{protocol}' is in no file that certificates could lie beside; expected --out DIR")
-    context.with_resource(claimed(place.parent))
+    context.with_resource(lock_folders(place.parent))
     before = load_certificates(place if place.exists() or beside is None else beside)
     names = dict.fromkeys(variants or source.family.with_layers(source.family.main))
     every = [layers(source.sound(name)) for name in names]
@@ -121,8 +121,8 @@ def _as_json(made: ProductionReport) -> dict[str, Any]:
 def _lines(made: Sequence[ProductionReport], size: int, place: Path) -> Iterator[str]:
     for each in made:
         counts = f"{each.kept:,} kept, {each.adapted:,} adapted, {each.found:,} found, {len(each.missing):,} missing"
-        obligations = counted(each.obligations, "obligation")
-        yield from wrapped("variant", f"{each.variant}: {obligations}: {counts}; {each.seconds:.1f} s")
+        obligations = plural(each.obligations, "obligation")
+        yield from wrap_text("variant", f"{each.variant}: {obligations}: {counts}; {each.seconds:.1f} s")
         for id, why in list(each.missing.items())[:SHOWN]:
-            yield from wrapped("missing", f"{id}: {why}")
-    yield from wrapped("artefacts", f"{place}, {size:,} bytes")
+            yield from wrap_text("missing", f"{id}: {why}")
+    yield from wrap_text("artefacts", f"{place}, {size:,} bytes")

@@ -17,8 +17,8 @@ from click.shell_completion import CompletionItem
 
 from carnet_check.errors import CarnetError, UsageError
 from carnet_command.printable import printable, printable_lines
-from carnet_command.text import LABEL_WIDTH, report_width, wrapped
-from carnet_spec.protocols.registry import registered
+from carnet_command.text import LABEL_WIDTH, report_width, wrap_text
+from carnet_spec.protocols.registry import registered_protocols
 
 if TYPE_CHECKING:  # commands that answer from the cache import neither the language nor an engine
     from carnet_check.engines.exploration import Walks
@@ -58,7 +58,7 @@ class ProtocolName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Offer the registered ids, or files if none begins like this."""
-        return _beginning(registered(), incomplete) or [CompletionItem(incomplete, type="file")]
+        return _beginning(registered_protocols(), incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 class NameIn(click.ParamType[str]):
@@ -101,11 +101,11 @@ def _protocols_on(context: click.Context) -> Sequence[str]:
     """Return the protocols on an unfinished line, whose words are not yet assigned to parameters."""
     argument: Any = next((each for each in context.command.params if each.name == "protocol"), None)
     if argument is None:
-        return context.params.get("protocols") or list(registered())
+        return context.params.get("protocols") or list(registered_protocols())
     words = (word for word in context.args if not word.startswith("-"))
     default = argument.default if isinstance(argument.default, str) else None
     protocol = next(words, None) or context.params.get("protocol") or default
-    return [str(protocol)] if protocol else list(registered())
+    return [str(protocol)] if protocol else list(registered_protocols())
 
 
 def _beginning(names: Iterable[str], begun: str) -> list[CompletionItem]:
@@ -121,11 +121,11 @@ HIDDEN_OPTIONS = "carnet.unsaid"
 
 def tool_versions(*engines: Engine, solver: bool = True) -> dict[str, str]:
     """Return the versions that verdicts depend on: those of the engines' tools, and of Z3 if a solver was used."""
-    from carnet_check.engines.interface import installed
+    from carnet_check.engines.interface import installed_version
 
-    z3 = {"z3": installed("z3-solver")} if solver else {}
+    z3 = {"z3": installed_version("z3-solver")} if solver else {}
     found = {name: version for engine in engines for name, version in engine.versions().items() if name != "z3-solver"}
-    return {"carnet": installed("carnet"), **z3, **found, "python": python_version()}
+    return {"carnet": installed_version("carnet"), **z3, **found, "python": python_version()}
 
 
 @dataclass(frozen=True)
@@ -175,12 +175,12 @@ class Closing:
         }
         block = ["─" * report_width()]
         for label, text in facts.items():
-            block += wrapped(label, text)
+            block += wrap_text(label, text)
         return [*block, rerun(self.rerun)]
 
     def last_lines(self) -> list[str]:
         """Return the end of the block: the files that were written, and the command to repeat the run."""
-        kept = wrapped("artefacts", self.artefacts) if self.artefacts else []
+        kept = wrap_text("artefacts", self.artefacts) if self.artefacts else []
         return [*kept, rerun(self.rerun)]
 
 

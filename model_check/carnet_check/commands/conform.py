@@ -12,7 +12,7 @@ from carnet_check.conformance import conform as follow
 from carnet_check.conformance.tables import PER_EVENT, TO_BEGIN_WITH
 from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
-from carnet_command.text import counted, wrapped
+from carnet_command.text import plural, wrap_text
 from carnet_spec.trace import TraceEnd
 
 
@@ -50,7 +50,7 @@ def conform(context: click.Context, trace: Path, asked: str, require_checked: bo
 
 def _lines(result: Conformance) -> Iterator[str]:
     if not result.header.checked:
-        yield from wrapped("STEPS ONLY:", "this trace does not show that any check was made", 12)
+        yield from wrap_text("STEPS ONLY:", "this trace does not show that any check was made", 12)
     yield f"following {result.header.protocol}, variant {result.protocol.variant}{_weakened(result)}"
     yield ""
     found = result.divergence
@@ -59,13 +59,13 @@ def _lines(result: Conformance) -> Iterator[str]:
         yield f"CONFORMS: all {result.events - result.ignored:,} events are {kinds} of the spec{_weakened(result)}"
         if result.ignored:
             parties = f"reported by parties that are corrupt under {result.header.threat}"
-            yield from wrapped("  ignored", f"{counted(result.ignored, 'event')}, {parties}", 10)
+            yield from wrap_text("  ignored", f"{plural(result.ignored, 'event')}, {parties}", 10)
     else:
         yield f"DIVERGES at event {found.index} (line {found.index + 2})"
         by = "" if isinstance(found.step, TraceEnd) else f" by {found.step.by}"
-        yield from wrapped("  event", f"{found.step}{by}", 10)
-        yield from wrapped("  why", found.why, 10)
-    yield from wrapped("  checks", _checks(result), 10)
+        yield from wrap_text("  event", f"{found.step}{by}", 10)
+        yield from wrap_text("  why", found.why, 10)
+    yield from wrap_text("  checks", _checks(result), 10)
     yield ""
 
 

@@ -10,7 +10,7 @@ from carnet_check.commands.entry import Entry
 from carnet_check.engines.interface import ProvesWeakened
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source
-from carnet_command.text import counted, hanging, wrapped
+from carnet_command.text import hanging, plural, wrap_text
 from carnet_spec.language import (
     Action,
     Claim,
@@ -100,7 +100,7 @@ def sizes(profile: Profile) -> str:
     """Return the words for the sizes of a profile's instances, and for the adversary's budget."""
     scale = ", ".join(f"{name} {size}" for name, size in profile.scale.items())
     budget = profile.budget
-    moves = "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
+    moves = "unbounded adversary" if budget is None else f"at most {plural(budget, 'active adversary move')}"
     return "; ".join(filter(None, (scale, moves)))
 
 
@@ -120,7 +120,7 @@ def family_lines(source: Source) -> Iterator[str]:
     """Yield the lines of ``carnet list`` for one protocol."""
     family = source.family
     protocol = source.protocol()
-    yield from wrapped(f"{family.id}  ", family.title, len(family.id) + 2)
+    yield from wrap_text(f"{family.id}  ", family.title, len(family.id) + 2)
     yield ""
     yield "claims"
     for claim in (claim for part in source.layered() for claim in part.claims):
@@ -155,8 +155,8 @@ def family_lines(source: Source) -> Iterator[str]:
 def _named_text(name: str, text: str) -> list[str]:
     indent = 26
     if len(name) + 4 > indent:
-        return [f"  {name}", *wrapped("", text, indent)]
-    return wrapped(f"  {name}", text, indent)
+        return [f"  {name}", *wrap_text("", text, indent)]
+    return wrap_text(f"  {name}", text, indent)
 
 
 # -- the meaning of each name ---------------------------------------------------------------------

@@ -13,7 +13,7 @@ from carnet_check.report.run_folder import Run, read_run
 from carnet_check.wording import list_assumptions
 from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
-from carnet_command.text import counted, wrapped
+from carnet_command.text import plural, wrap_text
 
 Row = Mapping[str, Any]
 RowKey = tuple[str, ...]
@@ -98,11 +98,11 @@ def difference_lines(found: Differences) -> Iterator[str]:
         key = each.key
         claim = key["claim"] if key["kind"] == "claim" else f"{key['claim']} ({key['kind']})"
         where = f"{claim} under {key['threat']}, {key['variant']}, {key['engine']}"
-        yield from wrapped(str(each.direction), printable(f"{where}: {each.says}"))
+        yield from wrap_text(str(each.direction), printable(f"{where}: {each.says}"))
     for name, digests in found.designs.items():
         was, now = (digest[:DIGEST_SHOWN] if digest else "not there" for digest in digests)
-        yield from wrapped("spec", printable(f"{name}: {was} → {now}"))
-    yield from wrapped("same", counted(found.unchanged, "verdict"))
+        yield from wrap_text("spec", printable(f"{name}: {was} → {now}"))
+    yield from wrap_text("same", plural(found.unchanged, "verdict"))
 
 
 def _differences(old: Mapping[RowKey, Row], new: Mapping[RowKey, Row]) -> Iterator[Difference]:

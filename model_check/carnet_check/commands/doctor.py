@@ -13,9 +13,9 @@ import click
 
 from carnet_check.commands.common import cores, json_option, show
 from carnet_check.engines.interface import Engine, Tool
-from carnet_check.engines.registry import default_engines, registered
+from carnet_check.engines.registry import default_engines, registered_engines
 from carnet_command.exit_codes import ExitCode
-from carnet_command.text import wrapped
+from carnet_command.text import wrap_text
 
 COMPLETION = {
     "bash": 'eval "$(_CARNET_COMPLETE=bash_source carnet)"',
@@ -81,9 +81,9 @@ def doctor(context: click.Context, as_json: bool) -> int:
 
     Exit code 1: something that every run needs is missing.
     """
-    needed = (tool for engine in registered() for tool in engine.needs)
+    needed = (tool for engine in registered_engines() for tool in engine.needs)
     found = [look_for(tool) for tool in (*dict.fromkeys(needed), *TOOLS)]
-    engines = [_described(engine) for engine in registered()]
+    engines = [_described(engine) for engine in registered_engines()]
     machine = {
         "python": python_version(),
         "system": f"{system()} {machine_type()}",
@@ -133,18 +133,20 @@ def _described(engine: Engine) -> dict[str, Any]:
 
 
 def _lines(engines: list[dict[str, Any]], found: list[ToolStatus], machine: str) -> Iterator[str]:
-    yield from wrapped("machine", machine)
+    yield from wrap_text("machine", machine)
     yield ""
     for engine in engines:
         lacks = f"; it lacks {', '.join(engine['missing'])}" if engine["missing"] else ""
-        yield from wrapped("engine", f"{engine['name']}: {engine['purpose']} ({', '.join(engine['verdicts'])}){lacks}")
+        yield from wrap_text(
+            "engine", f"{engine['name']}: {engine['purpose']} ({', '.join(engine['verdicts'])}){lacks}"
+        )
     yield ""
     for each in found:
         mark = "present" if each.present else "MISSING" if each.required else "absent"
         detail = each.detail if each.present else f"get it: {each.detail}"
-        yield from wrapped(mark, f"{each.name}: {each.purpose} ({detail})")
+        yield from wrap_text(mark, f"{each.name}: {each.purpose} ({detail})")
     yield ""
-    yield from wrapped("completion", "put the line for your shell into its startup file:")
+    yield from wrap_text("completion", "put the line for your shell into its startup file:")
     for shell, line in COMPLETION.items():
         yield f"  {shell:<11}{line}"
     yield ""

@@ -18,13 +18,13 @@ from carnet_check.errors import UsageError
 from carnet_check.exports.exhaustion import require_no_budget
 from carnet_check.loading.families import Source, load
 from carnet_check.loading.scope import Scope, scope_of
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_check.wording import as_file_name
 from carnet_command.errors import InterruptedRunError
 from carnet_command.exit_codes import ExitCode, deciding
 from carnet_command.files import require_writable_folder
 from carnet_command.progress import progress
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import Goal, Instance, Invariant, Profile, Threat
 
 
@@ -51,7 +51,7 @@ class ExhaustionCertificate:
         """Return one line about the certificate, for display."""
         judged = {True: f"accepted in {self.checked_in:.1f} s", False: "REFUSED", None: "not checked"}[self.accepted]
         where = f"{self.variant} · {self.threat}, instance {self.instance}"
-        what = f"{where}: {counted(self.claims, 'claim')} in {counted(self.states, 'state')}"
+        what = f"{where}: {plural(self.claims, 'claim')} in {plural(self.states, 'state')}"
         return f"{what}, {self.bytes:,} bytes; visited in {self.visited_in:.1f} s, {judged}{self._describe_violations}"
 
     @property
@@ -89,7 +89,7 @@ def exhaust(
     require_writable_folder(out)
     source = load(protocol)
     request = Request(source, variants=variants, threats=threats, engines=(able(ListsStates).name,), profile=size)
-    campaign = planned(request)
+    campaign = plan_campaign(request)
     asked = [
         (plan, threat, _scope(source, plan, threat, campaign.profile))
         for plan in campaign.plans
@@ -114,7 +114,7 @@ def _counting(found: Sequence[ExhaustionCertificate], out: Path) -> Iterator[Non
     try:
         yield
     except KeyboardInterrupt:
-        said = f"{counted(len(found), 'certificate')} written into '{out}' and judged; what else is there is incomplete"
+        said = f"{plural(len(found), 'certificate')} written into '{out}' and judged; what else is there is incomplete"
         raise InterruptedRunError(f"interrupted: {said}") from None
 
 

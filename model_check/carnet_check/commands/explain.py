@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from carnet_check.cache import memoized
+from carnet_check.cache import memoize
 from carnet_check.commands.common import ID, json_option, show
 from carnet_check.commands.entry import Entry
 from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_command.exit_codes import ExitCode
-from carnet_command.text import hanging, wrapped
-from carnet_spec.protocols.registry import OWN, registered
+from carnet_command.text import hanging, wrap_text
+from carnet_spec.protocols.registry import OWN, registered_protocols
 
 #: The words before the variants of an entry, by its kind.
 _BELONGS = {"claim": "made in", "liveness property": "made in", "threat model": "made in", "service": "needed by"}
@@ -56,7 +56,7 @@ def known_ids() -> list[str]:
     from carnet_spec.language.errors import SpecificationError
 
     try:
-        return list(registered())
+        return list(registered_protocols())
     except SpecificationError as error:
         raise InvalidSpecificationError(str(error)) from None
 
@@ -86,7 +86,7 @@ def _entries(name: str) -> list[Entry]:
     def read(kept: list[dict[str, Any]]) -> list[Entry]:
         return [Entry.from_json(each) for each in kept]
 
-    return memoized("entries", name, make, read) if is_carnets_own(name) else read(make())
+    return memoize("entries", name, make, read) if is_carnets_own(name) else read(make())
 
 
 def _unknown(id: str, sources: Sequence[str], every: Sequence[Entry]) -> str:
@@ -99,14 +99,14 @@ def _unknown(id: str, sources: Sequence[str], every: Sequence[Entry]) -> str:
 
 def _lines(entry: Entry) -> Iterator[str]:
     yield f"{entry.id}  ({entry.kind} of {entry.protocol})"
-    yield from wrapped("", entry.sentence, 2)
+    yield from wrap_text("", entry.sentence, 2)
     if entry.source:
-        yield from wrapped("  source", entry.source, 16)
+        yield from wrap_text("  source", entry.source, 16)
     if entry.enforced_by:
         label = "  enforces" if entry.kind in ("action", "rule") else "  enforced by"
-        yield from wrapped(label, "; ".join(entry.enforced_by), 16)
+        yield from wrap_text(label, "; ".join(entry.enforced_by), 16)
     if entry.variants:
-        yield from wrapped(f"  {_BELONGS.get(entry.kind, 'occurs in')}", _listed(entry.variants), 16)
+        yield from wrap_text(f"  {_BELONGS.get(entry.kind, 'occurs in')}", _listed(entry.variants), 16)
     if entry.check:
         yield f"  check it      {entry.check}"
     if entry.text:

@@ -27,7 +27,7 @@ from carnet_check.engines.exploration import (
 )
 from carnet_check.engines.exploring.searches import adversary, moves, search_scope, verdict_of
 from carnet_check.engines.interface import Checkpointing, Explores, InThreads
-from carnet_check.engines.registry import clustered, explorer, walker
+from carnet_check.engines.registry import cluster_engine, explorer, walker
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.extent import available_memory, refuse_instance, shown_memory
 from carnet_check.loading.families import load
@@ -39,10 +39,10 @@ from carnet_check.results import count_verdicts, steps_as_json
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.planning import random_walks
 from carnet_command.exit_codes import ExitCode
-from carnet_command.files import claimed
+from carnet_command.files import lock_folders
 from carnet_command.interrupts import track_progress
 from carnet_command.progress import progress
-from carnet_command.text import counted, wrapped
+from carnet_command.text import plural, wrap_text
 from carnet_spec.language import Profile, Protocol
 
 # --------------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ depth_option = click.option(
 )
 
 
-def minimised(target: AttackTarget, found: Coverage) -> Coverage:
+def minimise_walks(target: AttackTarget, found: Coverage) -> Coverage:
     """Return the coverage, with traces of random walks reduced to the steps that their violations need.
 
     Raises EngineError if the interpreter does not reproduce a violation.
@@ -177,9 +177,9 @@ def explore(
     if ray is not None and (walks is not None or checkpoint is not None or jobs is not None):
         raise UsageError("--ray does not go with --simulate, --checkpoint or --jobs")
     if graph is not None:
-        context.with_resource(claimed(graph))
+        context.with_resource(lock_folders(graph))
     if ray is not None:
-        explores = clustered(ray, engine)
+        explores = cluster_engine(ray, engine)
     else:
         explores = _in_threads(explorer(engine) if walks is None else walker(walks, engine), jobs)
     memory = available_memory() if max_memory is None else max_memory
@@ -204,7 +204,7 @@ def explore(
     with _keeping(explores, search, checkpoint, max_disk) as able:
         found = _explored(able, target, search, scope)
     if walks is not None:
-        found = minimised(target, found)
+        found = minimise_walks(target, found)
     budget = _budget(search.caps, walks, max_memory)
     drawing = {} if graph is None else _drawn(target, scope, graph)
     written = [str(folder) for folder in (checkpoint, drawing.get("written")) if folder is not None]
@@ -224,8 +224,11 @@ def _drawn(target: AttackTarget, scope: Scope, folder: Path) -> dict[str, Any]:
             "detail": f"not drawn: more than {DRAWN} states, too many to read; choose smaller sizes",
         }
     write_graph(graph, target.source.family.title, folder)
-    which = f", of the first of {counted(len(others) + 1, 'instance')}" if others else ""
-    return {"written": str(folder), "detail": f"{counted(len(graph['nodes']), 'state')} drawn, {graph['steps']}{which}"}
+    which = f", of the first of {plural(len(others) + 1, 'instance')}" if others else ""
+    return {
+        "written": str(folder),
+        "detail": f"{plural(len(graph['nodes']), 'state')} drawn, {graph['steps']}{which}",
+    }
 
 
 def _in_threads(explores: Explores, jobs: int | None) -> Explores:
@@ -247,7 +250,7 @@ def _keeping(explores: Explores, search: Search, folder: Path | None, most: int 
         return
     if not isinstance(explores, Checkpointing):
         raise UsageError(f"the engine '{explores.name}' keeps no checkpoints")
-    with claimed(folder):
+    with lock_folders(folder):
         kept = Checkpoint(open_folder(folder, "checkpoint"), most)
         states = kept.begin(_question(explores, search, source_digest()))
         if states:
@@ -298,13 +301,13 @@ def _explored(explores: Explores, target: AttackTarget, search: Search, scope: S
 
 def _intention(target: AttackTarget, scope: Scope, profile: Profile, walks: Walks | None) -> Iterator[str]:
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
-    yield from wrapped("instance", f"{scope.explored.words or 'one, as there are no sorts'}; {adversary(profile)}")
+    yield from wrap_text("instance", f"{scope.explored.words or 'one, as there are no sorts'}; {adversary(profile)}")
     if scope.explored.shortfall:
-        yield from wrapped("not met", f"profile {profile.name}: {scope.explored.shortfall}")
+        yield from wrap_text("not met", f"profile {profile.name}: {scope.explored.shortfall}")
     if walks is not None:
         beside = len(scope.instances) - 1
-        more = f"; as many in each of {counted(beside, 'other instance')}" if beside else ""
-        yield from wrapped("walks", f"{walks.described}, seed {walks.seed}{more}")
+        more = f"; as many in each of {plural(beside, 'other instance')}" if beside else ""
+        yield from wrap_text("walks", f"{walks.described}, seed {walks.seed}{more}")
     yield ""
 
 
@@ -359,25 +362,25 @@ def _lines(target: AttackTarget, found: Coverage, drawing: Mapping[str, Any]) ->
     if not found.walked:
         facts = f"{found.transitions:,} transitions, {facts}"
     beside = f", and {found.beside:,} from other first values" if found.beside and not found.walked else ""
-    yield from wrapped("covered", f"{found.covered}{beside}; {facts}")
+    yield from wrap_text("covered", f"{found.covered}{beside}; {facts}")
     for claim, trace in found.violations.items():
         expected = " (expected under this threat model)" if _expected(target, claim) else ""
-        yield from wrapped("VIOLATED", f"{claim} after {counted(moves(target.protocol, trace), 'step')}{expected}")
+        yield from wrap_text("VIOLATED", f"{claim} after {plural(moves(target.protocol, trace), 'step')}{expected}")
     for claim, why in found.left_out.items():
         if claim not in found.violations:
-            yield from wrapped(str(verdict_of(found, claim)[0]), f"{claim}: {why}")
+            yield from wrap_text(str(verdict_of(found, claim)[0]), f"{claim}: {why}")
     if not found.violations:
-        yield from wrapped("violations", f"none of {counted(len(target.claims), 'claim')}")
+        yield from wrap_text("violations", f"none of {plural(len(target.claims), 'claim')}")
     idle = [name for name, count in found.fired.items() if not count]
     if found.walked:
         yield from walked_lines(target.protocol, found)
     elif idle:
-        yield from wrapped("never taken", ", ".join(idle))
+        yield from wrap_text("never taken", ", ".join(idle))
     if target.protocol.liveness and not found.walked:
         names = ", ".join(live.name for live in target.protocol.liveness)
-        yield from wrapped("not judged", f"{names}: `carnet verify` checks what eventually happens")
+        yield from wrap_text("not judged", f"{names}: `carnet verify` checks what eventually happens")
     if drawing:
-        yield from wrapped("graph", drawing["detail"])
+        yield from wrap_text("graph", drawing["detail"])
     yield ""
     if found.walked:
         yield from counterexamples(target, found)
@@ -465,14 +468,16 @@ def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
     among = "that failed did so while all others held"
     yield from _coverage("guards", len(failed), among, [name for name, seen in failed if not seen.alone])
     if lively := _lively(protocol):
-        yield from wrapped("not judged", f"{', '.join(lively)}: random walks end, and liveness is of runs that do not")
+        yield from wrap_text(
+            "not judged", f"{', '.join(lively)}: random walks end, and liveness is of runs that do not"
+        )
 
 
 def _coverage(what: str, many: int, how: str, missed: list[str]) -> Iterator[str]:
     """Yield the lines for how many items of one kind were covered, and which were not."""
     if many:
         rest = f"; not {', '.join(missed)}" if missed else ""
-        yield from wrapped(what, f"{many - len(missed)} of {many} {how}{rest}")
+        yield from wrap_text(what, f"{many - len(missed)} of {many} {how}{rest}")
 
 
 def _steps(protocol: Protocol, found: Coverage, goal: str) -> int | None:

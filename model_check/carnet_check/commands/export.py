@@ -28,12 +28,12 @@ from carnet_check.obligations import Layer, layers, obligations
 from carnet_check.semantics import Interpreter
 from carnet_check.wording import as_file_name
 from carnet_command.exit_codes import ExitCode
-from carnet_command.files import claimed, failing_as, make_folder, write_text
+from carnet_command.files import failing_as, lock_folders, make_folder, write_text
 from carnet_command.interrupts import TrackedProgress, track_progress
 from carnet_command.progress import progress
-from carnet_command.text import counted, wrapped
+from carnet_command.text import plural, wrap_text
 from carnet_spec.language import Instance, Protocol
-from carnet_spec.language.decoding import decoded
+from carnet_spec.language.decoding import decode
 from carnet_spec.language.encoding import FORMAT
 
 INDEX = "index.csv"
@@ -191,17 +191,17 @@ class WrittenModel:
         counted = "" if self.states is None else f"; {self.states:,} states, nothing left out"
         without = f" without {', '.join(protocol.without)}" if protocol.without else ""
         design = f"{protocol.variant}{without}, under {self.target.threat.id}; spec digest {protocol.digest[:16]}"
-        yield from wrapped("variant", design)
-        yield from wrapped("instance", f"{self.instance or 'no sort, so there is one'}{counted}")
+        yield from wrap_text("variant", design)
+        yield from wrap_text("instance", f"{self.instance or 'no sort, so there is one'}{counted}")
         if self.remark:
-            yield from wrapped("claims", self.remark)
+            yield from wrap_text("claims", self.remark)
 
 
 def export_model(
     context: click.Context, protocol: str, form: str, asked: ModelRequest, out: Path, as_json: bool
 ) -> int:
     """Run ``carnet export`` for a model; return the exit code."""
-    context.with_resource(claimed(out))
+    context.with_resource(lock_folders(out))
     model = _write_model(load(protocol), asked, form, out)
     value: dict[str, Any] = {"protocol": model.target.protocol.id, "to": form, "variants": [model.as_json()]}
     value |= {
@@ -210,7 +210,7 @@ def export_model(
         "out": str(out),
         "rerun": common.rerun_command(context),
     }
-    written = wrapped("artefacts", f"{counted(len(model.files), 'file')} in {out}: {', '.join(model.files)}")
+    written = wrap_text("artefacts", f"{plural(len(model.files), 'file')} in {out}: {', '.join(model.files)}")
     common.show(context, as_json, value, (*model.lines(), *written))
     return ExitCode.EXPECTED
 
@@ -314,7 +314,7 @@ class ExportedVariant:
         if self.counts is None:
             return f"{self.protocol.variant}: {said}"
         proper, skipped = self.counts
-        proved = f"{counted(proper, 'obligation')}, and {counted(skipped, 'pair')} with nothing to do"
+        proved = f"{plural(proper, 'obligation')}, and {plural(skipped, 'pair')} with nothing to do"
         return f"{self.protocol.variant}: {proved}; {said}"
 
 
@@ -390,7 +390,7 @@ def export(
         return export_model(context, protocol, form, asked.narrowed_to(variants, threats), out, as_json)
     if asked.options:
         raise UsageError(f"--to {form} writes no instance: expected no {' and no '.join(asked.options)}")
-    context.with_resource(claimed(out))
+    context.with_resource(lock_folders(out))
     source = load(protocol)
     protocols = _chosen(source, variants, common.defences(without))
     with progress() as shown, track_progress(shown) as covered:
@@ -415,7 +415,7 @@ def _chosen(source: Source, variants: Sequence[str], without: tuple[str, ...]) -
 def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[ExportedVariant]:
     texts = [(as_file_name(each.variant), each.encoded) for each in protocols]
     for name, text in texts:
-        decoded(text)
+        decode(text)
         write_protocol(out / f"{name}.json", text)
     return [ExportedVariant(each) for each in protocols]
 
@@ -465,5 +465,5 @@ def _write_obligations(
 
 def _lines(written: Iterable[ExportedVariant], files: int, out: Path) -> Iterator[str]:
     for each in written:
-        yield from wrapped("variant", each.line())
-    yield from wrapped("artefacts", f"{counted(files, 'file')} in {out}")
+        yield from wrap_text("variant", each.line())
+    yield from wrap_text("artefacts", f"{plural(files, 'file')} in {out}")

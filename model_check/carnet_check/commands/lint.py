@@ -18,7 +18,7 @@ from carnet_check.loading.importing import specification_errors
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import require_apart, require_writable_file, write_json
 from carnet_command.printable import printable_values
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language.lints import Complaint, Level, lint_family
 
 SPECIFICATION = "specification"  #: The rule id for errors because of which a protocol cannot be built.
@@ -172,6 +172,6 @@ def lint(context: click.Context, protocols: tuple[str, ...], sarif_file: Path | 
     else:
         for each in found:
             common.say(each.text)
-        common.say(f"{counted(counts['error'], 'error')}, {counted(counts['note'], 'note')}")
+        common.say(f"{plural(counts['error'], 'error')}, {plural(counts['note'], 'note')}")
         common.say(common.rerun_line(context))
     return ExitCode.VIOLATED if counts["error"] else ExitCode.EXPECTED

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from carnet_check.cache import memoized
+from carnet_check.cache import memoize
 from carnet_check.commands.common import json_option, show
 from carnet_check.commands.explain import is_carnets_own, known_ids
 from carnet_command.exit_codes import ExitCode
@@ -38,4 +38,4 @@ def _described(name: str) -> dict[str, Any]:
 
     if not is_carnets_own(name):
         return make()
-    return memoized("description", f"{name} {report_width()}", make, dict)
+    return memoize("description", f"{name} {report_width()}", make, dict)

@@ -21,7 +21,7 @@ import click
 from carnet_check.commands.lint import SPECIFICATION, LintFinding
 from carnet_check.commands.outline import LANGUAGE, Outline
 from carnet_check.errors import UsageError
-from carnet_check.report.shapes import count, flag, parsed, record, rows, table, text
+from carnet_check.report.shapes import count, flag, parse_json, record, rows, table, text
 from carnet_command.exit_codes import ExitCode
 from carnet_command.interrupts import SIGNALS
 from carnet_command.processes import environment, interpreter
@@ -265,7 +265,7 @@ async def _answer(process: Process) -> Mapping[str, Any]:
             raise ValueError("too long an answer")
     if await process.wait() or not answer:
         raise ValueError("no answer")
-    outline: Mapping[str, Any] = parsed(bytes(answer).splitlines()[-1].decode())
+    outline: Mapping[str, Any] = parse_json(bytes(answer).splitlines()[-1].decode())
     _OUTLINE(outline, "$")
     return outline
 

@@ -12,7 +12,7 @@ from carnet_check.verification.checks import ANY_THREAT, proving
 from carnet_check.verification.outcome import CampaignOutcome, GoalOutcome
 from carnet_check.verification.planning import Campaign
 from carnet_check.wording import list_assumptions
-from carnet_command.text import counted, hanging, report_width, wrapped
+from carnet_command.text import hanging, plural, report_width, wrap_text
 
 NOT_CLAIMED = "–"
 EXPECTED_FALL = "*"
@@ -35,9 +35,9 @@ def matrices(outcome: CampaignOutcome, width: int = 80) -> list[str]:
         ]
         lines += unexpected_lines(rows)
     if campaign.declared:
-        lines += wrapped("declared", ", ".join(campaign.declared) + " (named, without a formula yet: never counted)")
+        lines += wrap_text("declared", ", ".join(campaign.declared) + " (named, without a formula yet: never counted)")
     for note in outcome.notes:
-        lines += wrapped("note", note)
+        lines += wrap_text("note", note)
     return lines
 
 
@@ -120,11 +120,11 @@ def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
         indent = max(len(claim) for claim in used) + 4
         lines += hanging("assumptions used by the proofs, besides those of the threat model")
         for claim, ids in used.items():
-            lines += wrapped(f"  {claim}", list_assumptions(ids), indent)
+            lines += wrap_text(f"  {claim}", list_assumptions(ids), indent)
     exploring = {engine.name for engine in campaign.engines if isinstance(engine, Explores)}
     explored = {id for row in rows if row.engine in exploring for id in row.assumptions}
     if explored:
-        lines += wrapped("assumed in the explored instances: ", list_assumptions(explored), 35)
+        lines += wrap_text("assumed in the explored instances: ", list_assumptions(explored), 35)
     return [*lines, ""] if lines else []
 
 
@@ -138,7 +138,7 @@ def _lemma_claims(plan: Plan, rows: Sequence[Result]) -> list[str]:
         cases = dict.fromkeys(each for row in mine for each in row.counterexamples)
         found += [f"without {name} it fails for {case}" for name, case in cases]
         lines += hanging(f"  {claim.name}") if found else []
-        lines += [line for text in found for line in wrapped("    ", text, 6)]
+        lines += [line for text in found for line in wrap_text("    ", text, 6)]
     return ["lemma claims (not about steps), each checked in two ways", *lines, ""] if lines else []
 
 
@@ -150,13 +150,13 @@ def _liveness(plan: Plan, rows: Sequence[Result]) -> list[str]:
     indent = max((len(row.claim) for row in lively), default=0) + 4
     lines = []
     for row in (each for each in lively if each.threat == ANY_THREAT):
-        lines += wrapped(f"  {row.claim}", f"{row.verdict}: {row.detail}", indent)
+        lines += wrap_text(f"  {row.claim}", f"{row.verdict}: {row.detail}", indent)
     together: dict[tuple[str, str, str], list[Result]] = {}
     for row in (each for each in lively if each.threat != ANY_THREAT):
         expected = " as expected" if row.verdict is Verdict.VIOLATED and row.as_expected else ""
         together.setdefault((row.claim, row.engine, f"{row.verdict}{expected}"), []).append(row)
     for (name, engine, verdict), alike in together.items():
-        lines += wrapped(f"  {name}", f"{verdict} under {', '.join(row.threat for row in alike)} ({engine})", indent)
+        lines += wrap_text(f"  {name}", f"{verdict} under {', '.join(row.threat for row in alike)} ({engine})", indent)
     return ["liveness (what eventually happens)", *lines, ""] if lines else []
 
 
@@ -167,7 +167,7 @@ def _goals(outcome: CampaignOutcome, plan: Plan) -> list[str]:
     indent = max(len(goal.goal) for goal in goals) + 4
     lines = hanging("goals (must be reachable; otherwise claims could hold vacuously)")
     for goal in goals:
-        lines += wrapped(f"  {goal.goal}", _goal_words(goal), indent)
+        lines += wrap_text(f"  {goal.goal}", _goal_words(goal), indent)
     return [*lines, ""]
 
 
@@ -175,7 +175,7 @@ def _goal_words(goal: GoalOutcome) -> str:
     if not goal.reached:
         return f"NOT REACHED: {goal.sentence}"
     directed = ", in a directed run of more rounds" if goal.directed else ""
-    return f"reached in {counted(goal.steps or 0, 'step')} under {goal.threat}{directed}"
+    return f"reached in {plural(goal.steps or 0, 'step')} under {goal.threat}{directed}"
 
 
 def unexpected_lines(rows: Sequence[Result]) -> list[str]:
@@ -187,5 +187,5 @@ def unexpected_lines(rows: Sequence[Result]) -> list[str]:
     for row in wrong:
         what = row.claim if row.kind is Kind.CLAIM else f"{row.kind} {row.claim}"
         lines += hanging(f"  {row.verdict}  {what} · {row.threat} · {row.engine} (expected {row.expected})")
-        lines += wrapped("", row.detail, 4)
+        lines += wrap_text("", row.detail, 4)
     return [*lines, ""]

@@ -17,10 +17,10 @@ from carnet_check.mutation.judging import FIRST_BUDGET, Judgement, MutantStatus
 from carnet_check.mutation.operators import Mutant
 from carnet_check.mutation.scenarios import MOST_STATES
 from carnet_command.exit_codes import ExitCode, deciding
-from carnet_command.files import claimed
+from carnet_command.files import lock_folders
 from carnet_command.interrupts import track_progress
 from carnet_command.progress import progress
-from carnet_command.text import counted, hanging, wrapped
+from carnet_command.text import hanging, plural, wrap_text
 
 OUT = "Keep what is found in this folder; an interrupted run goes on there."
 
@@ -56,7 +56,7 @@ def mutate(
     Without --variant, all main variants and the layers over them are meant.
     """
     if out:
-        context.with_resource(claimed(out))
+        context.with_resource(lock_folders(out))
     source = load(protocol)
     for name in variants:
         source.require_variant(name)
@@ -107,8 +107,8 @@ def _require_known(request: campaign.Request, every: Sequence[Mutant]) -> None:
 def _intention(request: campaign.Request, every: tuple[Mutant, ...]) -> Iterator[str]:
     by = Counter(mutant.variant for mutant in every)
     yield f"mutating {request.source.family.id}: {len(every):,} mutants"
-    yield from wrapped("variants", ", ".join(f"{name} {by[name]:,}" for name in request.variants))
-    yield from wrapped("threats", ", ".join(request.threats) or "all that claims are made for")
+    yield from wrap_text("variants", ", ".join(f"{name} {by[name]:,}" for name in request.variants))
+    yield from wrap_text("threats", ", ".join(request.threats) or "all that claims are made for")
     yield ""
 
 
@@ -171,22 +171,22 @@ def _lines(outcome: campaign.Outcome, argued: Mapping[str, campaign.Argument]) -
             argument = argued.get(each.key)
             word = "ARGUED" if argument and each.fate == "survived" else each.fate.upper()
             yield from hanging(f"{word} {each.key}")
-            yield from wrapped("", argument.argument if argument else each.evidence, 2)
+            yield from wrap_text("", argument.argument if argument else each.evidence, 2)
     by = Counter(each.by for each in outcome.judgements if each.by)
     yield ""
-    yield from wrapped("killed", ", ".join(f"{number:,} by {what}" for what, number in sorted(by.items())) or "none")
+    yield from wrap_text("killed", ", ".join(f"{number:,} by {what}" for what, number in sorted(by.items())) or "none")
     refused = _with_fate(outcome, "refused")
     if refused:
-        yield from wrapped("refused", f"{counted(len(refused), 'mutant')} that break a rule of the language")
+        yield from wrap_text("refused", f"{plural(len(refused), 'mutant')} that break a rule of the language")
     cuts = [mutant.key for mutant, each in outcome.pairs if each.fate == "killed"]
     if outcome.pairs:
-        yield from wrapped("pairs", f"{len(cuts):,} of {len(outcome.pairs):,} are minimal cut sets")
+        yield from wrap_text("pairs", f"{len(cuts):,} of {len(outcome.pairs):,} are minimal cut sets")
         for key in cuts:
             yield from hanging(f"  {key}")
     judged = {each.key: each.fate for each in outcome.judgements}
     for key in argued:
         if judged.get(key, "survived") != "survived":
-            yield from wrapped("note", f"the argument for {key} is not needed: the mutant is {judged[key]}")
+            yield from wrap_text("note", f"the argument for {key} is not needed: the mutant is {judged[key]}")
 
 
 def _closing(
@@ -201,7 +201,7 @@ def _closing(
     unexplained = sum(key not in argued for key in survivors)
     return common.Closing(
         verdicts=dict(_counts(outcome.judgements)),
-        outcome=f"{counted(unexplained, 'unexplained survivor')}" if survivors else "no survivor",
+        outcome=f"{plural(unexplained, 'unexplained survivor')}" if survivors else "no survivor",
         strength="proofs speak of every size; goals and attacks of the instances that are named with them",
         budget=f"{FIRST_BUDGET:,} solver units per obligation and then more; {MOST_STATES:,} states per scenario",
         profile="the hunting sizes of the protocol",

@@ -17,7 +17,7 @@ from carnet_check.coq import folder as in_coq
 from carnet_check.coq import program as coq_program
 from carnet_check.errors import UsageError
 from carnet_command.exit_codes import ExitCode, deciding
-from carnet_command.text import counted, wrapped
+from carnet_command.text import plural, wrap_text
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
 
@@ -41,7 +41,7 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     these specifications are those that you have in mind, compare their digests.
     """
     compared, kernel, verified = _run_checks(folder)
-    every, seconds = list(certified.joined(compared.answer.rows, kernel.answer)), kernel.seconds
+    every, seconds = list(certified.join_verdicts(compared.answer.rows, kernel.answer)), kernel.seconds
     verdicts, verified_seconds = verified.answer, verified.seconds
     accepted = None if verdicts is None else all(each.accepted for each in verdicts)
     claims = _judged(compared.answer.stated, every)
@@ -74,7 +74,7 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
         (
             line
             for name, digest in compared.answer.specifications.items()
-            for line in wrapped("variant", f"{name}, spec digest {digest}")
+            for line in wrap_text("variant", f"{name}, spec digest {digest}")
         ),
         _lines(every, seconds),
         _in_coq(verified, bool(lively)),
@@ -83,7 +83,7 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
         (
             line
             for name in empty
-            for line in wrapped("vacuous", f"{name}: nothing is claimed, so nothing is proved of it")
+            for line in wrap_text("vacuous", f"{name}: nothing is claimed, so nothing is proved of it")
         ),
     )
     show(context, as_json, value, lines)
@@ -115,25 +115,32 @@ def _run_checks(
     with _uncollected():
         rows = certified.rows_of(index, folder)
         texts = certified.digests(rows)
-    longest: list[Part] = [(verdicts_of_coq, (folder, coq_program.program())), (certified.compared, (folder, index))]
-    shares: list[Part] = [(certified.judged, (folder, texts[part::SHARES])) for part in range(SHARES)]
-    said: dict[Question, list[TimedAnswer[Any]]] = {certified.compared: [], verdicts_of_coq: [], certified.judged: []}
+    longest: list[Part] = [
+        (verdicts_of_coq, (folder, coq_program.program())),
+        (certified.compare_index, (folder, index)),
+    ]
+    shares: list[Part] = [(certified.check_texts, (folder, texts[part::SHARES])) for part in range(SHARES)]
+    said: dict[Question, list[TimedAnswer[Any]]] = {
+        certified.compare_index: [],
+        verdicts_of_coq: [],
+        certified.check_texts: [],
+    }
     with WorkerPool(cores(), patience=PATIENCE, keep=False) as pool:
         for (question, about), answer in pool.results(_timed_answer, longest + shares, only):
             if not isinstance(answer, Lost):
                 said[question].append(answer)
-            elif question is certified.judged:
-                said[certified.judged].append(
-                    TimedAnswer(dict.fromkeys(about[1], certified.unjudged(answer.reason)), 0.0)
+            elif question is certified.check_texts:
+                said[certified.check_texts].append(
+                    TimedAnswer(dict.fromkeys(about[1], certified.unchecked_text(answer.reason)), 0.0)
                 )
-            elif question is certified.compared:
-                said[certified.compared].append(TimedAnswer(certified.uncompared(rows, answer.reason), 0.0))
+            elif question is certified.compare_index:
+                said[certified.compare_index].append(TimedAnswer(certified.unusable_index(rows, answer.reason), 0.0))
             else:
-                said[verdicts_of_coq].append(TimedAnswer([in_coq.undecided("every variant", answer.reason)], 0.0))
-    (found,), (verdicts,) = said[certified.compared], said[verdicts_of_coq]
+                said[verdicts_of_coq].append(TimedAnswer([in_coq.unknown_verdict("every variant", answer.reason)], 0.0))
+    (found,), (verdicts,) = said[certified.compare_index], said[verdicts_of_coq]
     _require_same(folder, found.answer.specifications, verdicts.answer)
-    outcomes = {digest: outcome for share in said[certified.judged] for digest, outcome in share.answer.items()}
-    return found, TimedAnswer(outcomes, sum(share.seconds for share in said[certified.judged])), verdicts
+    outcomes = {digest: outcome for share in said[certified.check_texts] for digest, outcome in share.answer.items()}
+    return found, TimedAnswer(outcomes, sum(share.seconds for share in said[certified.check_texts])), verdicts
 
 
 def _require_same(folder: Path, specifications: Mapping[str, str], verdicts: Sequence[in_coq.Verdict] | None) -> None:
@@ -204,16 +211,16 @@ def _claimed(claims: Sequence[certified.Pair], declared: Sequence[certified.Pair
         mine = [each for each in claims if each.variant == variant]
         names = dict.fromkeys(each.claim for each in mine)
         proved = sum(not each.why for each in mine)
-        pairs = counted(len(mine), "pair") + " of a claim and a threat model"
-        said = f"{variant}: {counted(len(names), 'claim')}, {proved:,} of {pairs} proved"
-        yield from wrapped("claims", said)
+        pairs = plural(len(mine), "pair") + " of a claim and a threat model"
+        said = f"{variant}: {plural(len(names), 'claim')}, {proved:,} of {pairs} proved"
+        yield from wrap_text("claims", said)
         for each in [each for each in mine if each.why][:SHOWN]:
             under = f" under {each.threat}" if each.threat else ""
-            yield from wrapped("unproved", f"{variant}, claim {each.claim}{under}: {each.why}")
+            yield from wrap_text("unproved", f"{variant}, claim {each.claim}{under}: {each.why}")
         later = ", ".join(each.claim for each in declared if each.variant == variant)
         if later:
-            yield from wrapped("declared", f"{variant}: {later}; to be stated later, and proved by nothing")
-    yield from wrapped("axioms", UNCHECKED_AXIOMS)
+            yield from wrap_text("declared", f"{variant}: {later}; to be stated later, and proved by nothing")
+    yield from wrap_text("axioms", UNCHECKED_AXIOMS)
 
 
 def _lively(judged: Sequence[certified.Pair], open_: Sequence[certified.Pair]) -> Iterator[str]:
@@ -221,28 +228,28 @@ def _lively(judged: Sequence[certified.Pair], open_: Sequence[certified.Pair]) -
     for variant in dict.fromkeys(each.variant for each in (*judged, *open_)):
         mine = [each for each in (*judged, *open_) if each.variant == variant]
         proved = sum(not each.why for each in mine)
-        yield from wrapped("liveness", f"{variant}: {proved:,} of {len(mine):,} proved")
+        yield from wrap_text("liveness", f"{variant}: {proved:,} of {len(mine):,} proved")
         for each in [each for each in mine if each.why][:SHOWN]:
-            yield from wrapped("unproved", f"{variant}, liveness property {each.claim}: {each.why}")
+            yield from wrap_text("unproved", f"{variant}, liveness property {each.claim}: {each.why}")
 
 
 def _lines(every: Sequence[certified.RowVerdict], seconds: float) -> Iterator[str]:
     unproved = [each for each in every if each.why]
-    texts = counted(len({each.digest for each in every}), "text")
-    accepted = counted(sum(each.required and not each.why for each in every), "obligation")
+    texts = plural(len({each.digest for each in every}), "text")
+    accepted = plural(sum(each.required and not each.why for each in every), "obligation")
     of = sum(each.required for each in every)
-    yield from wrapped("checker", f"accepts the certificates of {accepted} of {of:,} ({texts}), {seconds:.1f} s")
+    yield from wrap_text("checker", f"accepts the certificates of {accepted} of {of:,} ({texts}), {seconds:.1f} s")
     for each in unproved[:SHOWN]:
-        yield from wrapped("unproved", f"{each.variant} {each.obligation}: {each.why}")
+        yield from wrap_text("unproved", f"{each.variant} {each.obligation}: {each.why}")
     if len(unproved) > SHOWN:
-        yield from wrapped("unproved", f"and {len(unproved) - SHOWN:,} more")
+        yield from wrap_text("unproved", f"and {len(unproved) - SHOWN:,} more")
 
 
 def _in_coq(verified: TimedAnswer[list[in_coq.Verdict] | None], is_lively: bool) -> Iterator[str]:
     executable = coq_program.program()
     if verified.answer is None or executable is None:
         builds = f"`make -C model_check/coq program` builds the program, and {coq_program.VARIABLE} names it"
-        yield from wrapped("in Coq", f"not asked: {builds}")
+        yield from wrap_text("in Coq", f"not asked: {builds}")
         return
     refused = [each for each in verified.answer if not each.accepted]
     said = "accepts them all"
@@ -250,6 +257,6 @@ def _in_coq(verified: TimedAnswer[list[in_coq.Verdict] | None], is_lively: bool)
         said = "refuses some" if any(each.decided for each in refused) else "has no answer about some"
     but = "; it knows no conditions of liveness" if is_lively else ""
     asked = coq_program.identity(executable)
-    yield from wrapped("in Coq", f"{said}, {verified.seconds:.1f} s; asked was {asked}{but}")
+    yield from wrap_text("in Coq", f"{said}, {verified.seconds:.1f} s; asked was {asked}{but}")
     for each in refused:
-        yield from wrapped("in Coq", f"{each.variant}: {'; '.join(each.said[:SHOWN])}")
+        yield from wrap_text("in Coq", f"{each.variant}: {'; '.join(each.said[:SHOWN])}")

@@ -11,12 +11,12 @@ from carnet_check.errors import UsageError
 from carnet_check.report import html as pages
 from carnet_check.report.bundle import check_bundle, require_same_verdicts, sign_run
 from carnet_check.report.run_folder import Run, read_run, run_of, snapshot
-from carnet_check.report.shapes import ShapeError, maybe, number, parsed, record, rows, text
+from carnet_check.report.shapes import ShapeError, maybe, number, parse_json, record, rows, text
 from carnet_command.exit_codes import ExitCode
-from carnet_command.files import claimed, require_apart, require_writable_file, write_text
+from carnet_command.files import lock_folders, require_apart, require_writable_file, write_text
 from carnet_command.interrupts import track_progress
 from carnet_command.printable import printable
-from carnet_command.text import counted
+from carnet_command.text import plural
 
 KEY = "PEM: private for --bundle, public for --check-bundle."
 MOST_BYTES = 1 << 26  #: The most bytes of a key, a bundle or a table.
@@ -58,7 +58,7 @@ def report(
     asked = ReportRequest(run_folder, html, bundle, check_bundle, key_file)
     asked.check()
     if html is not None:
-        context.with_resource(claimed(html))
+        context.with_resource(lock_folders(html))
     value: dict[str, Any] = {"run_folder": str(run_folder)}
     lines: list[str] = []
     with track_progress() as covered:
@@ -111,7 +111,7 @@ def _pages(run: Run, html: Path, tables: Sequence[Mapping[str, Any]], value: dic
     pages.write_html(run, html, tables)
     counts = {"verdict": len(run.verdicts), "attack": len(run.attacks), "graph": len(run.graphs)}
     value |= {"index": str(html / pages.INDEX), **{f"{what}s": number for what, number in counts.items()}}
-    lines += [", ".join(counted(number, what) for what, number in counts.items()), f"open {html / pages.INDEX}"]
+    lines += [", ".join(plural(number, what) for what, number in counts.items()), f"open {html / pages.INDEX}"]
 
 
 def _seal(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lines: list[str]) -> Run:
@@ -135,7 +135,7 @@ def _check(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], li
     value["evidence"] = asdict(evidence)
     lines.append(
         f"{evidence.result}: {evidence.passed} passed, {evidence.warned} warned, {evidence.failed} failed; "
-        f"{counted(evidence.files, 'file')} as they were signed"
+        f"{plural(evidence.files, 'file')} as they were signed"
     )
     return run
 
@@ -162,7 +162,7 @@ def _table(file: Path) -> Mapping[str, Any]:
     )
     shape = record({"table": text, "title": text, "source": text, "remarks": rows(text)}, rows=rows(row))
     try:
-        value = parsed(_bytes(file).decode())
+        value = parse_json(_bytes(file).decode())
         shape(value, "$")
     except (ShapeError, UnicodeDecodeError) as error:
         raise UsageError(

@@ -14,7 +14,7 @@ from carnet_check.loading.families import Source
 from carnet_check.results import MARKS, STRENGTH, Kind, Result, Verdict
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.wording import fill_places, list_assumptions
-from carnet_command.text import LABEL_WIDTH, counted, hanging, listed, wrapped
+from carnet_command.text import LABEL_WIDTH, hanging, join_words, plural, wrap_text
 from carnet_spec.language import Service
 from carnet_spec.trace import Trace
 
@@ -126,7 +126,7 @@ def _table(outcome: CampaignOutcome, designs: Sequence[Design]) -> Iterator[str]
     widths = [longest(column) for column in zip(*((label, *cells) for label, cells, _ in lines), strict=True)]
     for label, cells, names in lines:
         yield as_line([label, *cells], widths)
-        yield from wrapped("", names, 2) if names else ()
+        yield from wrap_text("", names, 2) if names else ()
 
 
 def _grouped(rows: Mapping[str, Cells]) -> Iterator[tuple[str, Cells, str]]:
@@ -180,7 +180,7 @@ def _falls(outcome: CampaignOutcome) -> Iterator[str]:
     rows = [row for row in outcome.results if row.verdict is Verdict.VIOLATED and row.as_expected and row.has_trace]
     for claim in dict.fromkeys(row.claim for row in rows):
         mine = [row for row in rows if row.claim == claim]
-        threats = listed(dict.fromkeys(row.threat for row in mine))
+        threats = join_words(dict.fromkeys(row.threat for row in mine))
         shortest = min(mine, key=lambda row: len(row.steps))
         told = f"violated as expected: {claim} under {threats}{_last_step(outcome, shortest)}"
         yield from hanging(told, width=COLUMNS)
@@ -204,7 +204,7 @@ def _liveness(outcome: CampaignOutcome) -> Iterator[str]:
             said.setdefault(_verdict(row), {})[row.claim] = None
     label = "eventually"
     for verdict, names in said.items():
-        yield from wrapped(label, f"{verdict}, given fair steps: {', '.join(names)}")
+        yield from wrap_text(label, f"{verdict}, given fair steps: {', '.join(names)}")
         label = ""
 
 
@@ -215,7 +215,7 @@ def _lemma_claims(outcome: CampaignOutcome) -> Iterator[str]:
             said.setdefault(row.claim, {})[f"{_verdict(row)} by {row.engine}"] = None
     label = "lemmas"
     for claim, verdicts in said.items():
-        yield from wrapped(label, f"{claim}: {', '.join(verdicts)}")
+        yield from wrap_text(label, f"{claim}: {', '.join(verdicts)}")
         label = ""
 
 
@@ -228,7 +228,7 @@ def _goals(outcome: CampaignOutcome) -> Iterator[str]:
     if outcome.goals:
         missed = [goal.goal for goal in outcome.goals if not goal.reached]
         rest = f"; NOT REACHED: {', '.join(missed)}" if missed else ", so the claims are about runs that exist"
-        yield from wrapped("goals", f"{reached} of {len(outcome.goals)} reached{rest}")
+        yield from wrap_text("goals", f"{reached} of {len(outcome.goals)} reached{rest}")
 
 
 # -- the basis of the verdicts ------------------------------------------------------------------------
@@ -283,9 +283,9 @@ def _in_words(outcome: CampaignOutcome, ids: set[str]) -> str:
 def _notes(outcome: CampaignOutcome) -> Iterator[str]:
     """Yield every note that may cast doubt on a verdict."""
     for note in (note for note in outcome.notes if note not in outcome.asides):
-        yield from wrapped("note", note)
+        yield from wrap_text("note", note)
     if outcome.campaign.declared:
-        yield from wrapped(
+        yield from wrap_text(
             "declared", f"{', '.join(outcome.campaign.declared)} (named, without a formula yet: never counted)"
         )
 
@@ -297,7 +297,7 @@ def next_commands(outcome: CampaignOutcome, rerun: str) -> Iterator[str]:
     written = source.family.text.requirements()
     assumed = (id for row in outcome.results for id in row.assumptions if id in written)
     name = next(assumed, outcome.results[0].claim)
-    notes = f", with {counted(len(outcome.notes), 'note')}" if outcome.notes else ""
+    notes = f", with {plural(len(outcome.notes), 'note')}" if outcome.notes else ""
     ways = {
         f"carnet explain {name}": "what an id means",
         **({f"carnet attack {shown} --without {removed}": "the attack"} if removed else {}),

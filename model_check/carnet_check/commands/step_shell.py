@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.attacks import hunt
-from carnet_check.attacks.describing import folded
+from carnet_check.attacks.describing import wrap_line
 from carnet_check.commands import common
 from carnet_check.engines.interface import Diagnoses, FailingStep, ShowsFailingSteps
 from carnet_check.engines.registry import able
@@ -25,7 +25,7 @@ from carnet_check.walkthrough import EnabledStep, Walkthrough
 from carnet_check.wording import reason
 from carnet_command.files import json_text, write_text
 from carnet_command.progress import progress
-from carnet_command.text import counted, hanging, listed, wrapped
+from carnet_command.text import hanging, join_words, plural, wrap_text
 from carnet_spec.language import Invariant, Profile, SpecificationError, Symbol
 from carnet_spec.trace import Header, Trace, TraceEvent, TraceStep
 
@@ -83,7 +83,7 @@ class StepShell:
         for role, steps in self.by_role():
             yield f"{role}:"
             for number, step in steps:
-                yield from wrapped(f"{number:>4}  ", step.sentence, 6)
+                yield from wrap_text(f"{number:>4}  ", step.sentence, 6)
 
     def by_role(self) -> Iterator[tuple[str, Iterator[tuple[int, EnabledStep]]]]:
         """Yield each role with its steps that were listed last, and their numbers."""
@@ -94,7 +94,7 @@ class StepShell:
         """Print who knows what, or what one party knows."""
         facts = self.walk.knowledge()
         for party in given or facts:
-            yield from wrapped(party, ", ".join(facts.get(party, ["nothing"])), max(map(len, [*facts, party])) + 2)
+            yield from wrap_text(party, ", ".join(facts.get(party, ["nothing"])), max(map(len, [*facts, party])) + 2)
 
     def facts(self, given: list[str]) -> Iterator[str]:
         """Print the facts of one symbol in the current state, or of every mutable symbol that has any."""
@@ -127,7 +127,7 @@ class StepShell:
     def story(self, _: Iterable[str]) -> Iterator[str]:
         """Print the steps so far, with what each party learned."""
         for line in self.walk.story() or ["nothing has happened yet"]:
-            yield from folded(line)
+            yield from wrap_line(line)
 
     # -- going on, and back -----------------------------------------------------------------------
 
@@ -167,14 +167,14 @@ class StepShell:
         """Tell the last steps, and what falls by them."""
         self.offered = []
         for line in self.walk.story(last):
-            yield from folded(line)
+            yield from wrap_line(line)
         for name, invariant in self._fallen().items():
             if name not in before:
                 yield from self._reason(invariant)
 
     def _reason(self, invariant: Invariant) -> Iterator[str]:
         for line in reason(self.walk.judge, invariant, self.walk.state):
-            yield from folded(line)
+            yield from wrap_line(line)
 
     def random(self, given: list[str]) -> Iterator[str]:
         """Take a number of random steps, drawn with a seed."""
@@ -185,14 +185,14 @@ class StepShell:
         while taken < number and (able := self.walk.enabled()):
             self.walk.take(draw.choice(able).step)
             taken += 1
-        yield f"{counted(taken, 'step')} taken, drawn with seed {seed}"
+        yield f"{plural(taken, 'step')} taken, drawn with seed {seed}"
         yield from self._after(before, taken) if taken else ()
 
     def undo(self, given: list[str]) -> Iterator[str]:
         """Undo the last step, or the given number of steps."""
         back = self.walk.undo(_number(given[0]) if given else 1)
         self.offered = []
-        yield f"{counted(back, 'step')} taken back, {counted(len(self.walk.steps), 'step')} left"
+        yield f"{plural(back, 'step')} taken back, {plural(len(self.walk.steps), 'step')} left"
 
     def why(self, given: list[str]) -> Iterator[str]:
         """Print why an action or deduction is not enabled: the guard that fails, and the values that it reads."""
@@ -244,7 +244,7 @@ class StepShell:
         if found.step is None:
             yield from self._reason(self.watched)
             return
-        yield from hanging(f"{UNREACHED} All axioms hold there, and so does {listed([name, *assumed])}.")
+        yield from hanging(f"{UNREACHED} All axioms hold there, and so does {join_words([name, *assumed])}.")
         yield from hanging(f"This step breaks {name}: {self._worded(found.step)}")
         yield from hanging(_excluding(found, given))
 
@@ -308,7 +308,7 @@ class StepShell:
     def help(self, _: Iterable[str]) -> Iterator[str]:
         """List the commands."""
         for word, command in self.commands.items():
-            yield from wrapped(f"{word} {command.arguments}".rstrip(), command.does, HELP_WIDTH)
+            yield from wrap_text(f"{word} {command.arguments}".rstrip(), command.does, HELP_WIDTH)
 
     def quit(self, _: Iterable[str]) -> Iterator[str]:
         """End the walk."""

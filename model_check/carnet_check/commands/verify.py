@@ -33,14 +33,14 @@ from carnet_check.verification import campaign as running
 from carnet_check.verification.campaign import require_shareable, run_shard, shard_lines
 from carnet_check.verification.checks import shortcomings
 from carnet_check.verification.outcome import CampaignOutcome, invariants_as_json, unproved_lines
-from carnet_check.verification.planning import Campaign, Request, planned
+from carnet_check.verification.planning import Campaign, Request, plan_campaign
 from carnet_check.wording import is_deduction
 from carnet_command.exit_codes import ExitCode, deciding
-from carnet_command.files import claimed, require_apart, require_writable_file, write_json, write_text
+from carnet_command.files import lock_folders, require_apart, require_writable_file, write_json, write_text
 from carnet_command.interrupts import track_progress
 from carnet_command.printable import printable
 from carnet_command.progress import progress
-from carnet_command.text import counted, hanging, wrapped
+from carnet_command.text import hanging, plural, wrap_text
 
 #: The most unexpected violations that are described in full; for the others the command that shows them is printed.
 SHOWN_TRACES = 2
@@ -197,7 +197,7 @@ def verify(
         _refuse_beside_shard(strict, simulate, suggest)
     runner = _runner(jobs, shard, cache, ray, kept)
     if folders := [folder for folder in (out, html) if folder is not None]:
-        context.with_resource(claimed(*folders))
+        context.with_resource(lock_folders(*folders))
     for file in (junit_file, sarif_file, markdown_file):
         if file is not None:
             require_writable_file(file)
@@ -209,7 +209,7 @@ def verify(
     )
     with progress() as shown:
         shown.status("counting the interpretations that are explored")
-        campaign = planned(request)
+        campaign = plan_campaign(request)
         if suggest:
             require_strengthening(campaign.engines)
     if shard is not None:
@@ -265,7 +265,7 @@ def _shared(context: click.Context, campaign: Campaign, shard: Shard, as_json: b
         shared = run_shard(campaign, shard, covered)
     value = {**shared.as_json(), "run": {"rerun": common.rerun_command(context), "seconds": round(shared.seconds, 3)}}
     rest = f"shard {shard} establishes no claim by itself: `carnet verify` with the answers of all {shard.of} does"
-    lines = (line for label, text in shard_lines(shared) for line in wrapped(label, printable(text)))
+    lines = (line for label, text in shard_lines(shared) for line in wrap_text(label, printable(text)))
     common.show(context, as_json, value, itertools.chain(lines, [rest]))
     return shared.exit_code
 
@@ -284,17 +284,17 @@ def _intention(campaign: Campaign) -> Iterator[str]:
     yield from hanging(f"{family.id}: {family.title}")
     for plan in campaign.plans:
         label = f" ({plan.label})" if plan.label else ""
-        claims = counted(len({claim.name for claim, _ in plan.pairs}), "claim")
-        asked = f"{claims} under {counted(len(plan.threats), 'threat model')}, {counted(len(plan.pairs), 'pair')}"
+        claims = plural(len({claim.name for claim, _ in plan.pairs}), "claim")
+        asked = f"{claims} under {plural(len(plan.threats), 'threat model')}, {plural(len(plan.pairs), 'pair')}"
         if not plan.pairs and plan.liveness:
             asked = f"{', '.join(live.name for live in plan.liveness)} (what eventually happens)"
         if lemma_claims := dict.fromkeys(claim.name for claim, _ in plan.lemma_claims):
-            asked = f"{asked if plan.pairs else ''} and {counted(len(lemma_claims), 'lemma claim')}".removeprefix(
+            asked = f"{asked if plan.pairs else ''} and {plural(len(lemma_claims), 'lemma claim')}".removeprefix(
                 " and "
             )
-        yield from wrapped("will check", f"variant {plan.protocol.variant}{label}: {asked}")
+        yield from wrap_text("will check", f"variant {plan.protocol.variant}{label}: {asked}")
     for engine in campaign.engines:
-        yield from wrapped(engine.name, engine.intention(campaign.task))
+        yield from wrap_text(engine.name, engine.intention(campaign.task))
 
 
 # -- after ----------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def _report(
         yield from screen(outcome, closing.verdicts, closing.outcome)
     yield from _told_in_full(outcome)
     for each in lacking:
-        yield from wrapped("strict", each)
+        yield from wrap_text("strict", each)
     yield from suggestions.lines() if suggestions is not None else ()
     if long:
         yield from [""] if lacking else []
@@ -451,7 +451,7 @@ def _verify_all(context: click.Context, as_json: bool) -> int:
             f"{id} {'as expected' if code is ExitCode.EXPECTED else f'(exit code {code})'}"
             for id, code in codes.items()
         )
-        for line in ("", *wrapped("protocols", " · ".join(came)), common.rerun(command)):
+        for line in ("", *wrap_text("protocols", " · ".join(came)), common.rerun(command)):
             common.say(line)
     return deciding(codes.values())
 
@@ -459,7 +459,7 @@ def _verify_all(context: click.Context, as_json: bool) -> int:
 def _verify_own(context: click.Context, file: str, as_json: bool) -> int:
     """Verify the protocol of this folder with the given options, and print that no other one is verified."""
     announce = common.log if as_json else common.say
-    for line in wrapped("protocol", f"{file} of this folder; `carnet verify --all` verifies every registered one"):
+    for line in wrap_text("protocol", f"{file} of this folder; `carnet verify --all` verifies every registered one"):
         announce(line)
     given = shlex.split(common.rerun_command(context))[2:]
     with context.command.make_context(context.info_name, [file, *given], parent=context.parent) as own:

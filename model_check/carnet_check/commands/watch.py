@@ -22,7 +22,7 @@ from carnet_check.loading.families import known_protocols, parts_of
 from carnet_check.report.run_folder import RUN, Run, read_run
 from carnet_command.exit_codes import ExitCode
 from carnet_command.interrupts import track_progress
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.protocols.registry import DEFAULT
 
 #: The command line of ``carnet`` in a subprocess, which imports nothing from the current folder.
@@ -45,7 +45,7 @@ def watch(protocol: str, options: tuple[str, ...], runs: int | None, as_json: bo
     is one object on a line of its own. The exit code is that of the last run.
     """
     watched = WatchedFolder(_folder_of(protocol))
-    (log if as_json else say)(f"watching {counted(len(watched.marks()), 'file')} in {watched.folder}; Ctrl-C ends it")
+    (log if as_json else say)(f"watching {plural(len(watched.marks()), 'file')} in {watched.folder}; Ctrl-C ends it")
     code, done = int(ExitCode.EXPECTED), 0
     before: Run | None = None
     with track_progress() as covered, tempfile.TemporaryDirectory() as place:

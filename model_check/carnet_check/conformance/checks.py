@@ -164,7 +164,7 @@ def demands(protocol: Protocol) -> dict[str, tuple[Demand, ...]]:
     return {action.name: tuple(_demanded(action, writers)) for action in _honest(protocol)}
 
 
-def undemanded(protocol: Protocol) -> tuple[tuple[Action, Guard], ...]:
+def guards_without_check(protocol: Protocol) -> tuple[tuple[Action, Guard], ...]:
     """Return the guards that read what only other roles write, and demand no check because they have no defence.
 
     Every step proves that the others did write it. Nothing proves that the acting role looked at it.

@@ -18,7 +18,7 @@ from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_check.loading.importing import specification_errors
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
-from carnet_command.text import listed
+from carnet_command.text import join_words
 from carnet_spec.language import Family, Instance, Profile, Protocol, Sort
 from carnet_spec.language.terms import variables_in
 from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceError, TraceEvent
@@ -308,7 +308,7 @@ def check_extent(header: Header, fresh_sizes: Collection[str]) -> None:
 
 def _without(fresh_sizes: Collection[str]) -> str:
     """Return the words that exclude the sizes of values that are drawn fresh."""
-    return f"the sizes other than {listed(sorted(fresh_sizes))}" if fresh_sizes else "the sizes"
+    return f"the sizes other than {join_words(sorted(fresh_sizes))}" if fresh_sizes else "the sizes"
 
 
 # --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import click
 
 from carnet_check.coq.folder import write_theorems
 from carnet_command.errors import CarnetError
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import SpecificationError
 
 
@@ -21,7 +21,7 @@ def main(folder: Path, out: Path | None) -> None:
     where = out or folder / "coq"
     try:
         for variant, theorems in write_theorems(folder, where):
-            said = counted(theorems, "theorem") if theorems else "no theorem, for nothing is claimed to hold"
+            said = plural(theorems, "theorem") if theorems else "no theorem, for nothing is claimed to hold"
             click.echo(f"{variant}: {said}; written to {where}")
     except (CarnetError, SpecificationError) as error:
         raise click.ClickException(str(error)) from None

@@ -252,7 +252,7 @@ class Verdict:
     decided: bool = True  #: whether anything was established; false if the program exceeded a limit.
 
 
-def undecided(variant: str, why: str, digest: str = "") -> Verdict:
+def unknown_verdict(variant: str, why: str, digest: str = "") -> Verdict:
     """Return the verdict that nothing was established about a variant, and why."""
     return Verdict(variant, False, (f"not established: {why}",), digest, decided=False)
 
@@ -304,15 +304,15 @@ def _judged(whole: System, given: Certificates, program: Path) -> Verdict:
         try:
             accepted, lines = run_program(program, "check", *files)
         except CarnetError as error:
-            return undecided(whole.variant, str(error), whole.digest)
+            return unknown_verdict(whole.variant, str(error), whole.digest)
     said = tuple(lines)
-    if accepted and said != expected(whole, given):
+    if accepted and said != expected_output(whole, given):
         named = f"{program.name} says {'; '.join(said[:2])[:200] or 'nothing'}"
         return Verdict(whole.variant, False, (f"{named}, not what it accepts",), whole.digest)
     return Verdict(whole.variant, accepted, said, whole.digest)
 
 
-def expected(whole: System, given: Certificates) -> tuple[str, ...]:
+def expected_output(whole: System, given: Certificates) -> tuple[str, ...]:
     """Return the lines that the program prints if it accepts every certificate of a system, one line for each layer."""
     counts = {word(layer.threat): len(given[layer.threat]) for layer in whole.layers}
     return tuple(f"layer {name}: {count} of {count} accepted" for name, count in counts.items())

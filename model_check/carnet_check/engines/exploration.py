@@ -14,7 +14,7 @@ from typing import Required, TypedDict
 
 from carnet_check.loading.extent import Explored, fixed_in_words
 from carnet_check.loading.scope import Scope
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Profile
 from carnet_spec.language.terms import And, Forall, Implies, Term, Truth, Var, conjunction
 from carnet_spec.trace import Trace
@@ -260,11 +260,11 @@ class Coverage:
     @property
     def covered(self) -> str:
         """The coverage in words."""
-        moves = "" if self.budget is None else f", at most {counted(self.budget, 'active adversary move')}"
+        moves = "" if self.budget is None else f", at most {plural(self.budget, 'active adversary move')}"
         visited = "" if self.represented == self.states else f" ({self.states:,} up to symmetry)"
         extent = f"{self.represented:,} states{visited}, depth {self.depth}{moves}"
         if self.walked:
-            walks, steps = counted(self.walked.walks, "random walk"), counted(self.walked.steps, "step")
+            walks, steps = plural(self.walked.walks, "random walk"), plural(self.walked.steps, "step")
             extent = f"{walks}, {steps} in all, {self.depth} in the longest{moves}"
         if self.complete or self.walked_all:
             return extent
@@ -352,7 +352,7 @@ class Walks:
     @property
     def described(self) -> str:
         """The walks in words, without the seed."""
-        return f"{counted(self.number, 'random walk')} of at most {counted(self.depth, 'step')}"
+        return f"{plural(self.number, 'random walk')} of at most {plural(self.depth, 'step')}"
 
 
 @dataclass(frozen=True, slots=True)

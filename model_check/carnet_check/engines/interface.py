@@ -178,7 +178,7 @@ class Engine(ABC):
 
     def versions(self) -> dict[str, str]:
         """Return the versions of the solvers and libraries that the engine uses, by name."""
-        return {name: installed(name) for tool in self.needs for name in tool.distributions}
+        return {name: installed_version(name) for tool in self.needs for name in tool.distributions}
 
     def require_runnable(self, task: Task) -> None:  # noqa: B027 # most engines can run any task
         """Refuse a task that cannot be run, before anything runs.
@@ -724,7 +724,7 @@ class Tool:
     required: bool = False
 
 
-def installed(distribution: str) -> str:
+def installed_version(distribution: str) -> str:
     """Return the version of a Python distribution."""
     try:
         return metadata.version(distribution)

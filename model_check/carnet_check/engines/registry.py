@@ -29,7 +29,7 @@ Able = TypeVar("Able", bound=Engine)
 Visiting = TypeVar("Visiting", bound=Explores)
 
 
-def registered() -> tuple[Engine, ...]:
+def registered_engines() -> tuple[Engine, ...]:
     """Return every engine, in order."""
     found = []
     for target in ENGINES.values():
@@ -40,7 +40,7 @@ def registered() -> tuple[Engine, ...]:
     return tuple(found)
 
 
-def chosen(names: Iterable[str]) -> tuple[Engine, ...]:
+def select_engines(names: Iterable[str]) -> tuple[Engine, ...]:
     """Return the engines called ``names``, or, without names, those that run by default; in order.
 
     Raises UsageError if there is no engine of this name.
@@ -48,12 +48,12 @@ def chosen(names: Iterable[str]) -> tuple[Engine, ...]:
     wanted = set(names)
     if strange := sorted(wanted - set(ENGINES)):
         raise UsageError(f"no engine '{strange[0]}' (known: {', '.join(ENGINES)})")
-    return tuple(each for each in registered() if each.name in wanted) if wanted else default_engines()
+    return tuple(each for each in registered_engines() if each.name in wanted) if wanted else default_engines()
 
 
 def default_engines() -> tuple[Engine, ...]:
     """Return the engines that run by default; of those that visit states, only the fastest installed one."""
-    willing = [each for each in registered() if each.by_default]
+    willing = [each for each in registered_engines() if each.by_default]
     slower = [each for each in willing if isinstance(each, Explores) and not each.lacks][:-1]
     able = (each for each in willing if each not in slower and not (isinstance(each, Explores) and each.lacks))
     return tuple(each.as_default() for each in able)
@@ -61,7 +61,7 @@ def default_engines() -> tuple[Engine, ...]:
 
 def all_able(kind: type[Able]) -> tuple[Able, ...]:
     """Return every engine with the capability ``kind``."""
-    return tuple(each for each in registered() if isinstance(each, kind))
+    return tuple(each for each in registered_engines() if isinstance(each, kind))
 
 
 def able(kind: type[Able]) -> Able:
@@ -85,7 +85,7 @@ def walker(walks: Walks, name: str = "") -> Explores:
     return _fastest(all_able(Samples), name, "takes no random walks").sampling(walks)
 
 
-def clustered(address: str, name: str = "") -> Explores:
+def cluster_engine(address: str, name: str = "") -> Explores:
     """Return the engine called ``name`` that explores on a Ray cluster, or, without a name, the fastest that does.
 
     Raises UsageError if the engine explores on one machine alone, or there is no cluster at the address.

@@ -27,11 +27,11 @@ def numbers(system: System) -> Mapping[Name, int]:
 # -- numbers for the program ------------------------------------------------------------------------------------------
 
 
-def listed(part: Part, number: Mapping[Name, int]) -> str:
+def encode_value(part: Part, number: Mapping[Name, int]) -> str:
     """Return a value in the program's input format: a constructor is a list that begins with its name."""
     match part:
         case Node(head, parts):
-            return f"({' '.join((head, *(listed(each, number) for each in parts)))})"
+            return f"({' '.join((head, *(encode_value(each, number) for each in parts)))})"
         case Name():
             return str(number[part])
         case bool():
@@ -41,16 +41,16 @@ def listed(part: Part, number: Mapping[Name, int]) -> str:
         case None:
             return "None"
         case _:
-            return f"({' '.join(listed(each, number) for each in part)})"
+            return f"({' '.join(encode_value(each, number) for each in part)})"
 
 
 def program_text(system: System) -> str:
     """Return a system in the program's input format: the protocol, then every layer."""
     number = numbers(system)
     actions = " ".join(word(action.name) for action in system.actions)
-    lines = [listed(protocol_value(system), number), f"(Actions {actions})"]
+    lines = [encode_value(protocol_value(system), number), f"(Actions {actions})"]
     for layer in system.layers:
-        formulas = " ".join(listed(_values(named), number) for named in (layer.axioms, layer.known, layer.claims))
+        formulas = " ".join(encode_value(_values(named), number) for named in (layer.axioms, layer.known, layer.claims))
         claims = " ".join(word(claim.name) for claim in layer.claims)
         lines.append(f"(Layer {word(layer.threat)} {formulas} ({claims}))")
     return "".join(line + "\n" for line in lines)

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from carnet_check.exports.coq_data import listed, numbers, word
+from carnet_check.exports.coq_data import encode_value, numbers, word
 from carnet_check.exports.systems import Name, Named, System
 from carnet_spec.language import Instance, Protocol, Row, Sort, SpecificationError, Symbol
 
@@ -98,11 +98,11 @@ def instance_text(
     require_no_budget(instance)
     words = _Words(system, protocol, instance)
     stated: dict[str, Named] = {each.name: each for layer in system.layers for each in layer.claims}
-    formulas = _list(listed(stated[system.stated[claim][0]].value, words.number) for claim in claims)
+    formulas = _list(encode_value(stated[system.stated[claim][0]].value, words.number) for claim in claims)
     parts = (
         _instance(words, protocol, instance),
         _limits(words, protocol, instance, states),
-        f"(Threat {_list(listed(axiom.value, words.number) for axiom in system.threats.get(threat, ()))})",
+        f"(Threat {_list(encode_value(axiom.value, words.number) for axiom in system.threats.get(threat, ()))})",
         f"(Claims {_list(word(claim) for claim in claims)} {formulas})",
         f"(Known {_list(_known(words, protocol, states))})",
         f"(Fields {_list(_field(each) for each in states.fields)})",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from carnet_check.exports.obligation_text import Provable, Writer, chosen, digest
+from carnet_check.exports.obligation_text import Provable, Writer, digest, select_hypotheses
 from carnet_check.exports.tptp import tptp
 from carnet_check.obligations import GOAL
 
@@ -31,7 +31,7 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """Return the cells of the row; the names of hypotheses are one cell, a JSON list."""
-        names = [each.name for each in chosen(self.obligation, self.kept) if each.name != GOAL]
+        names = [each.name for each in select_hypotheses(self.obligation, self.kept) if each.name != GOAL]
         said = json.dumps(names, ensure_ascii=False)
         return (self.obligation.variant, self.obligation.under, self.obligation.id, self.digest, said)
 

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from carnet_check.exports.smtlib import LOGIC, Declarations, quoted, sort_name, symbol_name, with_symbols
+from carnet_check.exports.smtlib import LOGIC, Declarations, quote_symbol, sort_name, symbol_name, with_symbols
 from carnet_check.obligations import GOAL, Hypothesis, LivenessObligation, Obligation
 from carnet_check.reserved_symbols import ReservedSymbol
 from carnet_spec.language import Sort, SpecificationError, Symbol, Term
@@ -51,7 +51,7 @@ class Writer:
         Raises NoSuchHypothesisError if it has no hypothesis of such a name; SpecificationError if a name cannot be
         written in SMT-LIB.
         """
-        return self.stated(obligation, chosen(obligation, kept))
+        return self.stated(obligation, select_hypotheses(obligation, kept))
 
     def stated(self, obligation: Provable, hypotheses: Sequence[Hypothesis]) -> str:
         """Return the text of ``obligation`` with some of its hypotheses, of which the last is its goal.
@@ -70,7 +70,7 @@ class Writer:
             f"(set-logic {LOGIC})",
             *(self._declarations.sorts[name] for name in sorts),
             *(
-                _line(f"(declare-const {quoted(symbol_name(each))} {quoted(sort_name(each.result))})")
+                _line(f"(declare-const {quote_symbol(symbol_name(each))} {quote_symbol(sort_name(each.result))})")
                 for each in constants
             ),
             *(self._declarations.functions[name] for name in functions),
@@ -115,7 +115,7 @@ class Writer:
                 sorts[self._declarations.sort(thing)] = None
             elif not isinstance(thing, ReservedSymbol):
                 functions[self._declarations.symbol(thing)] = None
-        line = f"(assert (! {written} :named {quoted(hypothesis.name)}))"
+        line = f"(assert (! {written} :named {quote_symbol(hypothesis.name)}))"
         return _HypothesisText(_line(line), sorts, functions)
 
 
@@ -129,7 +129,7 @@ def _line(line: str) -> str:
     return line
 
 
-def chosen(obligation: Provable, kept: Collection[str] | None) -> tuple[Hypothesis, ...]:
+def select_hypotheses(obligation: Provable, kept: Collection[str] | None) -> tuple[Hypothesis, ...]:
     """Return the hypotheses in ``kept``, in order, and the goal; ``None`` means all hypotheses.
 
     Raises NoSuchHypothesisError if there is no hypothesis of such a name.

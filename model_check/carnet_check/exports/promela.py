@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import networkx
 
-from carnet_check.exports.ground.conditions import Condition, Every, Fact, Place, Some, Value, denied, facts_in, some
+from carnet_check.exports.ground.conditions import Condition, Every, Fact, Place, Some, Value, facts_in, negate, some
 from carnet_check.exports.ground.system import Change, Closing, Ground, Group, Step
 from carnet_check.exports.identifiers import Identifiers
 from carnet_spec.language import Action, Instance, Protocol
@@ -272,7 +272,7 @@ def _flag(change: Change, names: Names) -> str:
     if change.keeps is False:
         return "1" if inserted is True else "0" if inserted is False else names.expression(inserted)
     held = names.place(change.place)
-    kept = held if removed is False else f"({held} && {names.expression(denied(removed), inside=True)})"
+    kept = held if removed is False else f"({held} && {names.expression(negate(removed), inside=True)})"
     return kept if inserted is False else f"{kept} || {names.expression(inserted, inside=True)}"
 
 

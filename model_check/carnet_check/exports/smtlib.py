@@ -23,7 +23,7 @@ _SIMPLE = re.compile(r"[A-Za-z0-9~!@$%^&*_+=<>.?/-]+\Z")
 
 
 @lru_cache(maxsize=4096)
-def quoted(name: str) -> str:
+def quote_symbol(name: str) -> str:
     """Return ``name`` as an SMT-LIB symbol, between bars if necessary.
 
     Raises SpecificationError if SMT-LIB cannot express the name.
@@ -74,18 +74,18 @@ def _text(term: terms.Term, used: dict[Sort | Symbol, None]) -> str:  # noqa: PL
     match term:
         case terms.Var(name, sort):
             used[sort] = None
-            return quoted(f"v.{name}.{sort.name}")
+            return quote_symbol(f"v.{name}.{sort.name}")
         case terms.Member(sort, _):
             used[sort] = None
-            return quoted(member_name(term))
+            return quote_symbol(member_name(term))
         case terms.Truth(value):
             return "true" if value else "false"
         case terms.Apply(symbol, ()):
             used[symbol] = None
-            return quoted(symbol_name(symbol))
+            return quote_symbol(symbol_name(symbol))
         case terms.Apply(symbol, args):
             used[symbol] = None
-            return _list(quoted(symbol_name(symbol)), args, used)
+            return _list(quote_symbol(symbol_name(symbol)), args, used)
         case terms.Equal(left, right):
             return f"(= {_text(left, used)} {_text(right, used)})"
         case terms.Not(body):
@@ -115,13 +115,13 @@ def _list(head: str, parts: Iterable[terms.Term], used: dict[Sort | Symbol, None
 def _binding(bound: tuple[terms.Var, ...], used: dict[Sort | Symbol, None]) -> str:
     """Bind variables; the sorts of several are named in the order in which the body needs them."""
     named = used if len(bound) == 1 else {}
-    return "(" + " ".join([f"({_text(var, named)} {quoted(sort_name(var.sort))})" for var in bound]) + ")"
+    return "(" + " ".join([f"({_text(var, named)} {quote_symbol(sort_name(var.sort))})" for var in bound]) + ")"
 
 
 def at_most(sort: Sort, size: int) -> str:
     """Return the assertion that a sort has at most ``size`` elements, named ``element.SORT.NUMBER``."""
-    names = [quoted(f"element.{sort.name}.{number}") for number in range(size)]
-    place = quoted(sort_name(sort))
+    names = [quote_symbol(f"element.{sort.name}.{number}") for number in range(size)]
+    place = quote_symbol(sort_name(sort))
     one_of = " ".join(f"(= v.any {name})" for name in names)
     declared = (f"(declare-fun {name} () {place})" for name in names)
     return "\n".join([*declared, f"(assert (forall ((v.any {place})) (or {one_of} false)))"])
@@ -164,10 +164,10 @@ class Declarations:
         name = self._claimed(sort_name(sort), sort)
         if name not in self.sorts and sort != terms.BOOL:
             if sort.members is None:
-                self.sorts[name] = f"(declare-sort {quoted(name)} 0)"
+                self.sorts[name] = f"(declare-sort {quote_symbol(name)} 0)"
             else:
                 members = " ".join(f"({text(terms.Member(sort, member))})" for member in sort.members)
-                self.sorts[name] = f"(declare-datatypes (({quoted(name)} 0)) (({members})))"
+                self.sorts[name] = f"(declare-datatypes (({quote_symbol(name)} 0)) (({members})))"
         return name
 
     def symbol(self, symbol: Symbol) -> str:
@@ -175,8 +175,8 @@ class Declarations:
         name = self._claimed(symbol_name(symbol), symbol)
         if name not in self.functions:
             places = [self.sort(sort) for sort in (*symbol.domain, symbol.result)]
-            domain = " ".join(quoted(place) for place in places[:-1])
-            self.functions[name] = f"(declare-fun {quoted(name)} ({domain}) {quoted(places[-1])})"
+            domain = " ".join(quote_symbol(place) for place in places[:-1])
+            self.functions[name] = f"(declare-fun {quote_symbol(name)} ({domain}) {quote_symbol(places[-1])})"
             self.needs[name] = tuple(place for place in places if place != "Bool")
         return name
 
@@ -211,5 +211,5 @@ def problem(declarations: Declarations, statements: Iterable[Statement], also: I
     """Return the named assertions after the declarations that they, and the names in ``also``, need."""
     listed = list(statements)
     lines = declarations.lines([*also, *(name for said in listed for name in said.symbols)])
-    lines += [f"(assert (! {said.text} :named {quoted(said.name)}))" for said in listed]
+    lines += [f"(assert (! {said.text} :named {quote_symbol(said.name)}))" for said in listed]
     return "\n".join(lines)

@@ -190,13 +190,13 @@ class _Module:
         yield from comment(
             "The variables as one record, and back; the set of one element makes TLC work the record out once."
         )
-        yield from listed("Now == [", [f"{name} |-> {name}" for name in self._variables], "]")
+        yield from list_lines("Now == [", [f"{name} |-> {name}" for name in self._variables], "]")
         yield from conjuncts("Become(r) == \\E s \\in {r} :", [f"{name}' = s.{name}" for name in self._variables])
         yield ""
         yield from comment("The first state, before any deduction.")
         first = [f"{terms.symbol(symbol)} |-> {self._first(symbol)}" for symbol in self._mutable]
         first += ["spent |-> 0"] if self._instance.budget is not None else []
-        yield from listed("First == [", first, "]")
+        yield from list_lines("First == [", first, "]")
 
     def _type(self, symbol: Symbol) -> str:
         terms = self._terms
@@ -236,7 +236,7 @@ class _Module:
             written = "s"
             for rule in self._rules:
                 written = f"{self._terms.operator('action', rule.name)}({written})"
-            yield from wrapped("Deduced(s) ==", written)
+            yield from wrap_definition("Deduced(s) ==", written)
             yield "RECURSIVE Saturated(_)"
             yield "Saturated(s) == LET t == Deduced(s) IN IF t = s THEN s ELSE Saturated(t)"
         yield ""
@@ -259,7 +259,7 @@ class _Module:
             yield from named_conjuncts(guards, "  ")
         yield f"{name}(s) =="
         changes = [(self._conclusion(update, given, scope, list(over)), update.name) for update in rule.updates]
-        yield from changed("  ", "s", changes)
+        yield from except_lines("  ", "s", changes)
         yield ""
 
     def _conclusion(self, update: Update, given: str, scope: Scope, params: Sequence[str]) -> str:
@@ -306,7 +306,7 @@ class _Module:
         if self._instance.budget is not None and action.cost:
             changes.append((f"!.spent = @ + {action.cost}", ""))
         yield "  /\\ Become(Saturated("
-        yield from changed("       ", "Now", changes, after="))")
+        yield from except_lines("       ", "Now", changes, after="))")
 
     def _pool(self, action: Action, var: Var) -> Sequence[str]:
         return self._instance.pools.get((action.name, var.name), self._instance.of(var.sort))
@@ -354,7 +354,7 @@ class _Module:
             name = self._terms.operator("claim", claim.name)
             falls = f" Expected to be broken under {self._threat}." if claim.name in self._expected else ""
             yield from comment(f"{name}: {sentences.get(claim.name, '')}{falls}")
-            yield from wrapped(f"{name} ==", self._terms.term(claim.formula, {}))
+            yield from wrap_definition(f"{name} ==", self._terms.term(claim.formula, {}))
             yield ""
 
 
@@ -398,13 +398,13 @@ def named_conjuncts(parts: Sequence[tuple[str, str]], margin: str, last: str = "
         yield f"{margin}/\\ {part}{last if place == len(parts) else ''}{trailing_comment(name)}"
 
 
-def listed(head: str, parts: Sequence[str], end: str) -> Iterator[str]:
+def list_lines(head: str, parts: Sequence[str], end: str) -> Iterator[str]:
     """Yield ``parts`` one per line, separated by commas, between ``head`` and ``end``."""
     yield head
     yield from (f"  {part}{',' if place < len(parts) else end}" for place, part in enumerate(parts, 1))
 
 
-def changed(margin: str, record: str, changes: Sequence[tuple[str, str]], after: str = "") -> Iterator[str]:
+def except_lines(margin: str, record: str, changes: Sequence[tuple[str, str]], after: str = "") -> Iterator[str]:
     """Yield the lines of an ``EXCEPT`` expression, one change per line, each with its name as a comment."""
     if not changes:
         yield f"{margin}{record}{after}"
@@ -415,7 +415,7 @@ def changed(margin: str, record: str, changes: Sequence[tuple[str, str]], after:
         yield f"{margin}   {written}{end}{trailing_comment(name)}"
 
 
-def wrapped(head: str, text: str) -> Iterator[str]:
+def wrap_definition(head: str, text: str) -> Iterator[str]:
     """Yield a definition over several lines, broken between words but never inside a string."""
     yield head
     joined = re.sub(r'"[^"]*"', lambda found: found[0].replace(" ", GLUE), text)

@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from carnet_check.exports.obligation_text import Provable, chosen
+from carnet_check.exports.obligation_text import Provable, select_hypotheses
 from carnet_check.exports.smtlib import member_name, sort_name, symbol_name, with_symbols
 from carnet_check.obligations import GOAL, Hypothesis
 from carnet_spec.language import Sort, SpecificationError, Symbol, terms
@@ -29,7 +29,7 @@ def tptp(obligation: Provable, kept: Collection[str] | None = None, goal: terms.
         kept: names of hypotheses.
         goal: a formula to write instead of the negated goal.
     """
-    hypotheses = chosen(obligation, kept)
+    hypotheses = select_hypotheses(obligation, kept)
     if goal is not None:
         hypotheses = (*hypotheses[:-1], Hypothesis(GOAL, goal))
     constants = [constant.symbol for constant in obligation.constants]
@@ -48,7 +48,7 @@ def tptp(obligation: Provable, kept: Collection[str] | None = None, goal: terms.
     return "\n".join(lines)
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return ``name`` as a quoted TPTP name; raise SpecificationError if TPTP cannot express it."""
     if not (name.isascii() and name.isprintable()):
         raise SpecificationError(f"'{name}' has characters that TPTP cannot write in a name")
@@ -56,7 +56,7 @@ def quoted(name: str) -> str:
 
 
 def _line(name: str, role: str, formula: str) -> str:
-    return f"tff({quoted(name)}, {role}, {formula})."
+    return f"tff({quote_name(name)}, {role}, {formula})."
 
 
 def _role(hypothesis: Hypothesis) -> str:
@@ -64,11 +64,11 @@ def _role(hypothesis: Hypothesis) -> str:
 
 
 def _type_line(name: str, type: str) -> str:
-    return _line(f"type:{name}", "type", f"{quoted(name)}: {type}")
+    return _line(f"type:{name}", "type", f"{quote_name(name)}: {type}")
 
 
 def _type(sort: Sort) -> str:
-    return quoted(sort_name(sort))
+    return quote_name(sort_name(sort))
 
 
 def _signature(symbol: Symbol) -> str:
@@ -85,7 +85,7 @@ def _members(sort: Sort) -> list[terms.Member]:
 
 def _enumeration(sort: Sort) -> Iterator[str]:
     """Yield that the members of an enumeration differ, and that there is nothing else."""
-    members = [quoted(member_name(each)) for each in _members(sort)]
+    members = [quote_name(member_name(each)) for each in _members(sort)]
     if len(members) > 1:
         differ = " & ".join(f"{one} != {other}" for one, other in itertools.combinations(members, 2))
         yield _line(f"differ:{sort.name}", "axiom", f"({differ})")
@@ -136,10 +136,10 @@ def _term(term: terms.Term, names: _Names) -> str:
         case terms.Var():
             return names[term]
         case terms.Member():
-            return quoted(member_name(term))
+            return quote_name(member_name(term))
         case terms.Apply(symbol, ()):
-            return quoted(symbol_name(symbol))
+            return quote_name(symbol_name(symbol))
         case terms.Apply(symbol, args):
-            return f"{quoted(symbol_name(symbol))}({', '.join(_term(arg, names) for arg in args)})"
+            return f"{quote_name(symbol_name(symbol))}({', '.join(_term(arg, names) for arg in args)})"
         case _:
             raise SpecificationError(f"a {type(term).__name__} is not a term of an obligation")

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from carnet_check.cache import memoized
+from carnet_check.cache import memoize
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
 from carnet_check.loading import importing
 from carnet_check.loading.default_instance import EACH, default_instance
@@ -35,7 +35,7 @@ from carnet_spec.language.requirements import text_beside
 from carnet_spec.language.statements import UNRESTRICTED
 from carnet_spec.language.tracing import SourceLocation, written_at
 from carnet_spec.protocols.registry import OWN as OWN_PROTOCOLS
-from carnet_spec.protocols.registry import registered
+from carnet_spec.protocols.registry import registered_protocols
 
 DEFAULT_VARIANT = "main"
 _MEANINGLESS = "no verdict would be sound"
@@ -92,7 +92,7 @@ class Source:
     def _memoized(self, what: str, name: str, find: Callable[[str], Any]) -> Any:
         """Return a result about a variant; for Carnet's own protocols it is stored until a source file changes."""
         if self.reference in OWN_PROTOCOLS and load(self.reference).family is self.family:
-            return memoized(what, f"{self.reference} {name}", lambda: find(name), lambda kept: kept)
+            return memoize(what, f"{self.reference} {name}", lambda: find(name), lambda kept: kept)
         return find(name)
 
     def _require_sound(self, name: str) -> bool:
@@ -209,7 +209,7 @@ def known_protocols() -> dict[str, str]:
     Raises InvalidSpecificationError if two packages register the same id.
     """
     try:
-        return registered()
+        return registered_protocols()
     except language.SpecificationError as error:
         raise InvalidSpecificationError(str(error)) from None
 

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from carnet_check.cache import memoized
+from carnet_check.cache import memoize
 from carnet_check.errors import EngineError
 from carnet_check.loading.default_instance import axioms_under, drawn_instances, elements_of
 from carnet_check.loading.extent import Explored, fixed_values
@@ -56,7 +56,7 @@ def scope_of(source: Source, protocol: Protocol, threat: str, profile: Profile, 
     """Return the scope of ``claims`` under a threat model. Raises UsageError if there is no instance of these sizes."""
     if protocol.digest not in _known:
         symbols = {symbol.name: symbol for symbol in protocol.symbols}
-        _known[protocol.digest] = memoized(
+        _known[protocol.digest] = memoize(
             "what claims read early",
             protocol.digest,
             lambda: _read_early(protocol),

@@ -23,7 +23,7 @@ from carnet_check.mutation.scenarios import MOST_STATES, Place, Scenario, explor
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated_attacks
 from carnet_check.obligations import layers
 from carnet_check.obligations.reading import Language, language_of
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import GuardKind, Protocol, SpecificationError, Threat
 
 REFUTED = "refuted"
@@ -228,7 +228,7 @@ class Judge:
             claims = [claim for claim in mutated.claims if claim.invariant and place.threat in claim.under]
             found = explore_place(self.source, mutated, place, claims, (), MOST_STATES, stop_at_first=True)
             for name, trace in found.violations.items():
-                told = f"{name} is violated in {counted(len(trace.steps), 'step')}, in {place.words}"
+                told = f"{name} is violated in {plural(len(trace.steps), 'step')}, in {place.words}"
                 return Judgement(mutant.key, MutantStatus.KILLED, KilledBy.ATTACK, told)
         return None
 

@@ -156,7 +156,7 @@ def _of_guard(action: Action, guard: Guard, others: Replacements) -> Iterator[_C
     if guard.kind is GuardKind.FRESH:
         return
     yield f"{place}/negate", Operator.NEGATE, parts, _with_guard(action, guard, terms.negation(guard.formula))
-    for what, formula in weakened(guard.formula):
+    for what, formula in weakenings(guard.formula):
         yield f"{place}/{what}", Operator.WEAKEN, parts, _with_guard(action, guard, formula)
     for what, formula in rewritten(guard.formula, others):
         yield f"{place}/{what}", Operator.REPLACE, parts, _with_guard(action, guard, formula)
@@ -179,7 +179,7 @@ def _of_update(action: Action, update: Update, others: Replacements) -> Iterator
         yield f"{place}/drop when", Operator.WEAKEN, parts, _with(action, update, replace(update, when=terms.TRUE))
         negated = replace(update, when=terms.negation(update.when))
         yield f"{place}/negate when", Operator.NEGATE, parts, _with(action, update, negated)
-        for what, when in weakened(update.when):
+        for what, when in weakenings(update.when):
             yield f"{place}/{what} of when", Operator.WEAKEN, parts, _with(action, update, replace(update, when=when))
     for what, changed in _replaced(update, others):
         yield f"{place}/{what}", Operator.REPLACE, parts, _with(action, update, changed)
@@ -247,7 +247,7 @@ def _with_child(term: terms.Term, place: int, new: terms.Term) -> terms.Term:
     return terms.rebuild(term, lambda child: new if next(numbers) == place else child)
 
 
-def weakened(formula: terms.Term) -> Iterator[Rewriting]:
+def weakenings(formula: terms.Term) -> Iterator[Rewriting]:
     """Yield ``formula`` without one of its parts: of a conjunction, a disjunction or an implication."""
     match formula:
         case terms.And(parts) | terms.Or(parts):
@@ -258,7 +258,7 @@ def weakened(formula: terms.Term) -> Iterator[Rewriting]:
         case terms.Implies(_, conclusion):
             yield "drop premise", conclusion
         case terms.Forall(bound, body):
-            yield from ((what, terms.Forall(bound, new)) for what, new in weakened(body))
+            yield from ((what, terms.Forall(bound, new)) for what, new in weakenings(body))
         case _:
             return
 

@@ -21,7 +21,7 @@ from carnet_check.mutation.operators import Mutant, refusal
 from carnet_check.mutation.scenarios import Place, explore_place, from_every_first_value
 from carnet_check.semantics import Interpreter
 from carnet_check.witnesses import breaks, is_attack
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
 from carnet_spec.trace import Trace
 
@@ -247,13 +247,13 @@ def _lost(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> Iterat
     claims = [mutated.claim(each.claim) for each in known]
     most = ROOM * max(each.states for each in known)
     runs, every = from_every_first_value(designs.source, mutated, place, claims, (), most, until_fallen=True)
-    active = counted(place.profile.budget or 0, "active adversary move")
+    active = plural(place.profile.budget or 0, "active adversary move")
     for each, claim in zip(known, claims, strict=True):
         steps, name = moves(mutated, each.trace), claim.checked.name
         others = [found.violations[name] for found in runs if name in found.violations]
         left = min((moves(mutated, other) for other in others), default=None)
         if left is None or left > steps:
-            told = f"the attack on {each.claim} of {where.words} in {place.words}, {counted(steps, 'step')}, {active}"
+            told = f"the attack on {each.claim} of {where.words} in {place.words}, {plural(steps, 'step')}, {active}"
             searched = every and all(found.complete or found.depth >= steps for found in runs)
             yield f"{told}; {_left(left, runs)}", searched
 
@@ -262,7 +262,7 @@ def _left(steps: int | None, runs: Sequence[Exploration]) -> str:
     """Return the words for what replaces an attack: a longer one, none, or an unfinished search."""
     searched = f"{sum(found.states for found in runs):,} states"
     if steps is not None:
-        return f"it takes {counted(steps, 'step')} now, {searched}"
+        return f"it takes {plural(steps, 'step')} now, {searched}"
     if all(found.complete for found in runs):
         return f"none is left, {searched}"
-    return f"none within {counted(min(found.depth for found in runs), 'step')}, {searched}"
+    return f"none within {plural(min(found.depth for found in runs), 'step')}, {searched}"

@@ -25,15 +25,15 @@ from carnet_check.obligations.reading import (
     Language,
     Layer,
     Steps,
-    joined,
     language_of,
+    nest,
     part_of_id,
     steps_of,
 )
 from carnet_check.reserved_symbols import Purpose, stand_in
-from carnet_command.text import listed
+from carnet_command.text import join_words
 from carnet_spec.language import Action, Eventually, Protocol, SpecificationError, terms
-from carnet_spec.language.analysis.fair_parts import divided
+from carnet_spec.language.analysis.fair_parts import divide_fair_steps
 from carnet_spec.language.terms import Exists, Term, conjunction, sort_of
 
 BEFORE = "before"  #: The name of the hypothesis about the state before a step.
@@ -104,7 +104,7 @@ class Stages:
 
     def __init__(self, protocol: Protocol, live: Eventually, waiting: Term, id: str) -> None:
         self._live, self._waiting, self._id = live, waiting, id
-        self._parts = divided(protocol, [live])
+        self._parts = divide_fair_steps(protocol, [live])
         self._stages = [self._parts.action(name) for name in live.fair]
         self._possible = [_enabled(action) for action in self._stages]
 
@@ -112,7 +112,7 @@ class Stages:
     def possible(self) -> Condition:
         """The condition that the action of some stage is enabled in every waiting state."""
         names = [action.name for action in self._stages]
-        lacking = f"there are times at which none of {listed(names)} is possible"
+        lacking = f"there are times at which none of {join_words(names)} is possible"
         if len(names) == 1:
             lacking = f"{names[0]} is not always possible meanwhile"
         return Condition(f"{self._id}/possible", None, self._waiting, _any(self._possible), lacking)
@@ -129,7 +129,9 @@ class Stages:
         whose action is strongly fair, as a run that reaches the stage infinitely often takes the action.
         """
         own, later = self._stages[place], [action.name for action in self._stages[place + 1 :]]
-        lacking = f"{own.name} does not always bring it about" + (f" or make {listed(later)} possible" if later else "")
+        lacking = f"{own.name} does not always bring it about" + (
+            f" or make {join_words(later)} possible" if later else ""
+        )
         name = part_of_id(own.name)
         yield Condition(f"{self._id}/stays/{name}", own, self._at(place), self._beyond(place + 1), lacking)
         for action in self._parts.actions if place and own.name not in self._live.strong else ():
@@ -163,11 +165,11 @@ def _differing(drawn: Iterable[Term]) -> Iterator[Term]:
 
 
 def _all(parts: Sequence[Term]) -> Term:
-    return joined(terms.And, [*parts], terms.TRUE)
+    return nest(terms.And, [*parts], terms.TRUE)
 
 
 def _any(parts: Sequence[Term]) -> Term:
-    return joined(terms.Or, [*parts], terms.FALSE)
+    return nest(terms.Or, [*parts], terms.FALSE)
 
 
 # --------------------------------------------------------------------------------------------------

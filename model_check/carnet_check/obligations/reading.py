@@ -68,7 +68,7 @@ class Reading:
     steps: tuple[Steps, ...]
 
 
-def read(protocol: Protocol) -> Reading:
+def read_protocol(protocol: Protocol) -> Reading:
     """Return ``protocol`` in the certified language.
 
     Raises SpecificationError if it has a construct that this language lacks.
@@ -105,7 +105,7 @@ def _threat_axioms(id: str, axioms: tuple[Axiom, ...], language: Language) -> It
 
 def _statement(invariant: Invariant, language: Language) -> Statement:
     reader = language.at(f"invariant {invariant.name}", invariant.params)
-    formula = quantified(terms.Forall, invariant.params, reader.formula(invariant.body))
+    formula = quantify(terms.Forall, invariant.params, reader.formula(invariant.body))
     names = frozenset(symbol.name for symbol in terms.symbols_of(formula))
     hypothesis = Hypothesis(f"inv:{invariant.name}", formula)
     return Statement(invariant, hypothesis, Hypothesis(GOAL, terms.Not(formula)), names)
@@ -308,7 +308,7 @@ def layers(protocol: Protocol) -> tuple[Layer, ...]:
 
     Raises SpecificationError if the protocol has a construct that the certified language lacks.
     """
-    reading = read(protocol)
+    reading = read_protocol(protocol)
     alone = len(protocol.threats) == 1 and protocol.threats[0].axioms
     general = () if alone else tuple(_claimed_under(protocol, {threat.id for threat in protocol.threats}))
     found = [Layer(protocol, None, (), general, reading)]
@@ -425,15 +425,15 @@ class Reader:
             case terms.Not(body):
                 return terms.Not(self.formula(body))
             case terms.And(parts):
-                return joined(terms.And, [self.formula(part) for part in parts], terms.TRUE)
+                return nest(terms.And, [self.formula(part) for part in parts], terms.TRUE)
             case terms.Or(parts):
-                return joined(terms.Or, [self.formula(part) for part in parts], terms.FALSE)
+                return nest(terms.Or, [self.formula(part) for part in parts], terms.FALSE)
             case terms.Implies(premise, conclusion):
                 return terms.Implies(self.formula(premise), self.formula(conclusion))
             case terms.Forall(bound, body):
-                return quantified(terms.Forall, bound, self._under(bound).formula(body))
+                return quantify(terms.Forall, bound, self._under(bound).formula(body))
             case terms.Exists(bound, body):
-                return quantified(terms.Exists, bound, self._under(bound).formula(body))
+                return quantify(terms.Exists, bound, self._under(bound).formula(body))
             case terms.IfThenElse():
                 raise self.refused("a choice between two formulas")
             case _:
@@ -493,7 +493,7 @@ class Reader:
         return self.language.at(self.place, (*self.scope.values(), *bound), rigid=self.rigid)
 
 
-def joined(kind: type[terms.And | terms.Or], parts: list[Term], none: Term) -> Term:
+def nest(kind: type[terms.And | terms.Or], parts: list[Term], none: Term) -> Term:
     """Return the conjunction or disjunction of ``parts``, nested to the right; of no parts, ``none``."""
     *others, last = parts or [none]
     for part in reversed(others):
@@ -501,7 +501,7 @@ def joined(kind: type[terms.And | terms.Or], parts: list[Term], none: Term) -> T
     return last
 
 
-def quantified(kind: type[terms.Forall | terms.Exists], bound: tuple[terms.Var, ...], body: Term) -> Term:
+def quantify(kind: type[terms.Forall | terms.Exists], bound: tuple[terms.Var, ...], body: Term) -> Term:
     """Return ``body`` for all or some values of the variables, the first outermost."""
     for var in reversed(bound):
         body = kind((var,), body)

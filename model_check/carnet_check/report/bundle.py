@@ -18,7 +18,7 @@ from typing import Any
 
 from carnet_check.errors import CarnetError, UsageError
 from carnet_check.report.run_folder import Files, Run, plain_name, snapshot, twins
-from carnet_check.report.shapes import ShapeError, number, parsed, record, rows, text, word
+from carnet_check.report.shapes import ShapeError, number, parse_json, record, rows, text, word
 from carnet_command.exit_codes import ExitCode
 
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
@@ -181,7 +181,7 @@ def _read(payload_type: str, payload: bytes) -> Mapping[str, Any]:
     if payload_type != PAYLOAD:
         raise BundleRefusedError(f"expected a payload of type {PAYLOAD}, not {payload_type}")
     try:
-        statement = parsed(payload.decode())
+        statement = parse_json(payload.decode())
         _STATEMENT(statement, "$")
     except (ShapeError, UnicodeDecodeError) as error:
         raise BundleRefusedError(f"expected an in-toto statement about a run: {error}") from None

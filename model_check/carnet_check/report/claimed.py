@@ -167,7 +167,7 @@ def lemma_claim_verdicts(words: Values, rows: Sequence[Values]) -> list[tuple[st
     return [(words["lemma_claims"].get(claim, claim), [*said]) for claim, said in found.items()]
 
 
-def violated(words: Values, rows: Sequence[Values]) -> list[tuple[str, list[str]]]:
+def violated_claims(words: Values, rows: Sequence[Values]) -> list[tuple[str, list[str]]]:
     """Return each violated claim as a sentence, with the threat models under which it is violated."""
     found: dict[str, dict[str, None]] = {}
     for row in (row for row in rows if row["verdict"] == "VIOLATED"):
@@ -176,7 +176,7 @@ def violated(words: Values, rows: Sequence[Values]) -> list[tuple[str, list[str]
     return [(sentences.get(claim, claim), [*threats]) for claim, threats in found.items()]
 
 
-def assumed(words: Values, rows: Sequence[Values]) -> list[Assumed]:
+def assumptions_of(words: Values, rows: Sequence[Values]) -> list[Assumed]:
     """Return the assumptions that the verdicts rest on, numbered ones first."""
     proofs: dict[str, set[str]] = {}
     for row in (row for row in rows if row["verdict"] == "PROVED"):
@@ -209,7 +209,7 @@ def _used_by(id: str, proofs: Mapping[str, set[str]]) -> str:
     )
 
 
-def simulated(words: Values) -> str:
+def simulation_sentence(words: Values) -> str:
     """Return the sentence about what runs of the reference implementation simulate."""
     if not words["carried_out"]:
         return "Verdicts rest on the text of the specification alone: nothing was carried out."

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from carnet_check.report.run_folder import Run
 from carnet_check.results import Result, Verdict
 from carnet_check.verification.checks import ANY_THREAT
-from carnet_check.verification.outcome import cti_lines, unproved
+from carnet_check.verification.outcome import cti_lines, unproved_invariants
 from carnet_check.wording import attack_name, list_assumptions
 from carnet_command.printable import printable_values
 
@@ -291,7 +291,7 @@ def _detail_lines(run: Run, row: Values) -> Iterator[str]:
 
 def _unproved(run: Run) -> Iterator[str]:
     """Yield the lines about claims and lemmas without a proof, with counterexamples to induction."""
-    found = unproved(run.run.get("lemmas", ()))
+    found = unproved_invariants(run.run.get("lemmas", ()))
     if found:
         yield "### Without a proof"
         yield ""

@@ -294,7 +294,7 @@ class _Reader:
     def _parsed(self, name: str, text: str, line: int = 0) -> dict[str, Any]:
         place = self._place(name, line)
         try:
-            value = shapes.parsed(text)
+            value = shapes.parse_json(text)
         except shapes.ShapeError as error:
             raise UsageError(f"expected JSON in {place.rstrip(',')}: {error}") from None
         if not isinstance(value, dict):

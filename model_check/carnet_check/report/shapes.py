@@ -17,7 +17,7 @@ class ShapeError(ValueError):
     """A JSON value does not have its shape; the message says where."""
 
 
-def parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Return the value of a JSON text that all parsers read alike.
 
     Raises ShapeError if it is not JSON, repeats a field, is nested too deeply, or has an invalid number or character.

@@ -142,12 +142,12 @@ def guards_alone(action: Action) -> Term:
 def is_open(judge: Interpreter, action: Action, state: State) -> bool:
     """Whether some step of the action, or of a part of it, is enabled in a state and changes it."""
     steps = (
-        env for each, env in judge.enabled(state) if each.name == action.name and allowed(judge, action, state, env)
+        env for each, env in judge.enabled(state) if each.name == action.name and guards_hold(judge, action, state, env)
     )
     return any(judge.step(state, action, env) != state for env in steps)
 
 
-def allowed(judge: Interpreter, action: Action, state: State, env: Env) -> bool:
+def guards_hold(judge: Interpreter, action: Action, state: State, env: Env) -> bool:
     """Whether the guards of an action, or of a part of it, hold."""
     return all(judge.holds(guard.formula, state, env) for guard in action.guards if guard.kind is not GuardKind.FRESH)
 
@@ -225,7 +225,7 @@ def fairly(judge: Interpreter, live: Eventually, name: str, states: Sequence[Sta
         if (
             taken.action == name
             and states[place] != states[place + 1]
-            and allowed(judge, action, states[place], dict(taken.args))
+            and guards_hold(judge, action, states[place], dict(taken.args))
         ):
             return "is taken again and again"
     rests = (state for state in states[trace.loop :] if judge.saturate(state) == state)

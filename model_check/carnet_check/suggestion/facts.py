@@ -107,7 +107,7 @@ class _Step:
         facts = [*self._guards(update, moved), *self._updates(update, moved)]
         facts += [Equal(var, value) for term, var in places.items() if (value := moved.inside(term)) is not None]
         reduced = _without_equal_variables(facts, frozenset(subject.args))
-        return Write(self.action.name, subject, tuple(closed(reduced, rules)))
+        return Write(self.action.name, subject, tuple(deductive_closure(reduced, rules)))
 
     def _guards(self, update: Update, moved: _Moved) -> Iterator[Term]:
         """Yield what was required and still holds."""
@@ -231,7 +231,7 @@ def _replaceable(facts: Iterable[Term], kept: frozenset[Term]) -> Iterator[tuple
 # -- what follows ----------------------------------------------------------------------------------
 
 
-def closed(facts: Sequence[Term], rules: Sequence[Rule]) -> Iterator[Term]:
+def deductive_closure(facts: Sequence[Term], rules: Sequence[Rule]) -> Iterator[Term]:
     """Yield the facts, and everything that the rules derive from them.
 
     Universally quantified facts are used as rules, too.
@@ -273,7 +273,7 @@ def _matches(
         yield dict(values)
         return
     for fact in facts[head(patterns[0])]:
-        if (found := matched(patterns[0], fact, values)) is not None:
+        if (found := match_pattern(patterns[0], fact, values)) is not None:
             yield from _matches(patterns[1:], facts, found)
 
 
@@ -292,7 +292,7 @@ def head(term: Term) -> Head:
             return (type(term),)
 
 
-def matched(pattern: Term, term: Term, values: Mapping[Var, Term]) -> dict[Var, Term] | None:
+def match_pattern(pattern: Term, term: Term, values: Mapping[Var, Term]) -> dict[Var, Term] | None:
     """Return the substitution that extends ``values`` and turns ``pattern`` into ``term``, or None if there is none."""
     match pattern:
         case Var():
@@ -305,5 +305,5 @@ def matched(pattern: Term, term: Term, values: Mapping[Var, Term]) -> dict[Var, 
         return None
     found: dict[Var, Term] | None = dict(values)
     for one, other in zip(operands(pattern), operands(term), strict=True):
-        found = matched(one, other, found) if found is not None else None
+        found = match_pattern(one, other, found) if found is not None else None
     return found

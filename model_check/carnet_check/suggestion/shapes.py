@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 
-from carnet_check.suggestion.facts import Rule, Write, closed, matched, rules_in, rules_of, writes_of
+from carnet_check.suggestion.facts import Rule, Write, deductive_closure, match_pattern, rules_in, rules_of, writes_of
 from carnet_spec.language import Invariant, Protocol, Sort, Symbol, Term
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.notation import unused_name
@@ -188,7 +188,7 @@ class Reader:
         for rule in (rule for fact in write.facts if isinstance(fact, Forall) for rule in rules_of(fact)):
             given = tuple(part for part in rule.premises)
             spoken = own.union(*map(free_variables, given))
-            for fact in closed((*write.facts, *given), self._rules):
+            for fact in deductive_closure((*write.facts, *given), self._rules):
                 if _is_simple(fact) and free_variables(fact) <= spoken and free_variables(fact) - own:
                     yield _Clause(Shape.WRITTEN, (*head, *given), fact)
             yield _Clause(Shape.WRITTEN, (*head, *given), rule.conclusion)
@@ -495,7 +495,7 @@ class _Context:
                 values: dict[Var, Term] = {hub: var}
                 yield values
                 for part in self.parts:
-                    found = (matched(part, fact, values) for fact in facts)
+                    found = (match_pattern(part, fact, values) for fact in facts)
                     values = next((each for each in found if each is not None), values)
                 if len(values) > 1:
                     yield values

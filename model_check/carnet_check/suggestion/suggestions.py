@@ -21,7 +21,7 @@ from carnet_check.suggestion.source_text import (
     with_free_parameters,
 )
 from carnet_check.verification.outcome import CampaignOutcome
-from carnet_command.text import counted, listed, wrapped
+from carnet_command.text import join_words, plural, wrap_text
 from carnet_spec.language import Invariant, Protocol, Threat
 from carnet_spec.language.notation import ASCII, show
 
@@ -115,15 +115,17 @@ class Suggestions:
             printed.update(new)
             yield from _without_lemmas(suggestion)
         if not self.each:
-            yield from wrapped("suggested", "nothing: no claim that should be proved lacks a proof")
+            yield from wrap_text("suggested", "nothing: no claim that should be proved lacks a proof")
 
     def _heading(self, of: Suggestion, printed: Collection[Invariant]) -> Iterator[str]:
         again = [lemma.name for lemma in of.lemmas if lemma in printed]
         new = len(of.lemmas) - len(again)
-        parts = [counted(new, "lemma")] if new else []
-        parts += [f"{counted(len(again), 'lemma')} from above ({', '.join(again)})"] if again else []
+        parts = [plural(new, "lemma")] if new else []
+        parts += [f"{plural(len(again), 'lemma')} from above ({', '.join(again)})"] if again else []
         if parts:
-            yield from wrapped("suggested", f"{of.place}: add {listed(parts)} beside the claims, and verify again")
+            yield from wrap_text(
+                "suggested", f"{of.place}: add {join_words(parts)} beside the claims, and verify again"
+            )
 
     def _new(self, of: Suggestion, lemmas: Sequence[Invariant]) -> Iterator[str]:
         sources = [lemma_source(lemma, of.names) for lemma in lemmas]
@@ -143,7 +145,7 @@ class Suggestions:
         yield f"# for {', '.join(dict.fromkeys(claims)) or ', '.join(dict.fromkeys(others))}"
         inside = self._variants(lemma)
         if len(of.designs) > 1:
-            proved = f"# proved in {'variant' if len(inside) == 1 else 'variants'} {listed(inside)}"
+            proved = f"# proved in {'variant' if len(inside) == 1 else 'variants'} {join_words(inside)}"
             only = " only: withdraw it in the others if it is false there"
             yield proved + (only if set(of.designs) - set(inside) else "")
 
@@ -153,13 +155,13 @@ def _without_lemmas(of: Suggestion) -> Iterator[str]:
     if of.unwritten:
         formulas = "; ".join(show(lemma.body, ASCII) for lemma in of.unwritten)
         said = f"there is a proof, but {UNWRITTEN} {formulas}: give each symbol and sort a name of its own there"
-        yield from wrapped("suggested", f"{of.place}: {said}; open are {', '.join(of.open)}")
+        yield from wrap_text("suggested", f"{of.place}: {said}; open are {', '.join(of.open)}")
     elif of.open:
-        tried = f"{counted(of.tried, 'candidate')} tried, {of.undecided:,} not decided"
+        tried = f"{plural(of.tried, 'candidate')} tried, {of.undecided:,} not decided"
         said = f"{STOPPED} {of.limit}, and nothing so far proves" if of.limit else NOTHING
-        yield from wrapped("suggested", f"{of.place}: {said} {', '.join(of.open)}; {tried}")
+        yield from wrap_text("suggested", f"{of.place}: {said} {', '.join(of.open)}; {tried}")
     elif of.limit and of.lemmas:
-        yield from wrapped("suggested", f"{of.place}: {STOPPED} {of.limit}; a lemma may be left that no claim needs")
+        yield from wrap_text("suggested", f"{of.place}: {STOPPED} {of.limit}; a lemma may be left that no claim needs")
 
 
 def require_strengthening(engines: Iterable[object]) -> None:

@@ -16,14 +16,14 @@ from carnet_check.cache import AnswerCache, CacheStatistics
 from carnet_check.engines import interface
 from carnet_check.engines.exploration import Coverage, premises_of, trigger_of
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.registry import able, registered
+from carnet_check.engines.registry import able, registered_engines
 from carnet_check.engines.runner import ONE_PROCESS, Runner
 from carnet_check.loading.families import NO_THREAT
 from carnet_check.loading.meanings import has_model
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.outcome import CampaignOutcome, GoalOutcome
 from carnet_check.verification.planning import Campaign
-from carnet_command.text import counted, listed
+from carnet_command.text import join_words, plural
 from carnet_spec.language import Action, Claim, Eventually, Goal, LemmaClaim, Protocol, Threat
 from carnet_spec.language.printing import fair_steps
 from carnet_spec.language.terms import TRUE, Term, conjunction
@@ -197,7 +197,7 @@ def _fairness(live: Eventually, names: Iterable[str]) -> str:
     by = live.fair_to(names)
     kinds = {"weak": [name for name in by.fair if name not in by.strong], "strong": by.strong}
     steps = {kind: fair_steps(replace(by.fair_to(some), strong=())) for kind, some in kinds.items() if some}
-    return " and ".join(f"{kind} fairness of {listed(some)}" for kind, some in steps.items())
+    return " and ".join(f"{kind} fairness of {join_words(some)}" for kind, some in steps.items())
 
 
 def _called(number: int, several: bool) -> str:
@@ -361,7 +361,7 @@ class _Check:
         left_out = () if deciding else tuple(live.name for live in self.plan.liveness if live not in proved)
         if left_out:
             kinds = interface.DecidesLiveness if provers else interface.ProvesLiveness | interface.DecidesLiveness
-            judging = " or ".join(each.name for each in registered() if isinstance(each, kinds))
+            judging = " or ".join(each.name for each in registered_engines() if isinstance(each, kinds))
             what = "a lasso is shown" if provers else "liveness is judged"
             self.note(f"{what} by {judging} alone, so these were not checked: {', '.join(left_out)}")
         for live in self.plan.liveness_to_prove:
@@ -396,9 +396,9 @@ class _Check:
         answer = self.evidence.liveness.get((prover.name, live.name), NO_ANSWER)
         verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
         detail = f"by {_fairness(live, answer.fair)}" if answer.proved else "; ".join(answer.open)
-        detail += f"; rests on {counted(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
-        detail += f"; {counted(answer.certified, 'condition')} by certificate" if answer.certified else ""
-        detail += f"; a solver is believed in {counted(answer.believed, 'condition')}" if answer.believed else ""
+        detail += f"; rests on {plural(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
+        detail += f"; {plural(answer.certified, 'condition')} by certificate" if answer.certified else ""
+        detail += f"; a solver is believed in {plural(answer.believed, 'condition')}" if answer.believed else ""
         unmet = [self._worlds.why_no_model(threat) for threat in self.plan.threats]
         if not self._may_wait(live):
             verdict, detail = Verdict.VACUOUS, NOTHING_WAITS

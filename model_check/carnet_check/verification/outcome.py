@@ -16,7 +16,7 @@ from carnet_check.results import Kind, Result, Verdict, as_html, by_verdict, exi
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.planning import Campaign
 from carnet_check.wording import narrate, reasons
-from carnet_command.text import counted, wrapped
+from carnet_command.text import plural, wrap_text
 from carnet_spec.language import Claim, Instance, Invariant, Profile, Protocol, markup
 from carnet_spec.trace import Trace
 
@@ -359,12 +359,12 @@ def _detail(told: Diagnosis, trace: Values | None) -> str:
         return ""
     if told.refutation:
         steps = trace["moves"] if trace else moves(told.refutation.protocol, told.refutation.trace)
-        return f"false after {counted(steps, 'step')} in a reachable state, replayed by the interpreter"
+        return f"false after {plural(steps, 'step')} in a reachable state, replayed by the interpreter"
     parts = []
     if standing.failing:
-        parts.append(f"{counted(len(standing.failing), 'obligation')} with a {able(Diagnoses).shows}")
+        parts.append(f"{plural(len(standing.failing), 'obligation')} with a {able(Diagnoses).shows}")
     if standing.open:
-        parts.append(f"{counted(len(standing.open), 'obligation')} without an answer: {'; '.join(standing.open[:3])}")
+        parts.append(f"{plural(len(standing.open), 'obligation')} without an answer: {'; '.join(standing.open[:3])}")
     if standing.rests_on:
         parts.append(f"its proof rests on {_few(standing.rests_on)}, not proved")
     parts.append(f"no explored state breaks it ({told.searched})" if told.searched else "not explored")
@@ -392,7 +392,7 @@ def _expected(outcome: CampaignOutcome, told: Diagnosis) -> bool:
 # -- as text ---------------------------------------------------------------------------------------
 
 
-def unproved(found: Sequence[Values]) -> list[Values]:
+def unproved_invariants(found: Sequence[Values]) -> list[Values]:
     """Return the unproved claims and lemmas, first those with a failing obligation of their own.
 
     Refuted claims are left out: their attacks are described elsewhere.
@@ -409,7 +409,7 @@ def unproved_lines(found: Sequence[Values], cti: str = "") -> Iterator[str]:
     """Yield the lines about unproved claims and lemmas; the one named ``cti`` is included even if it is proved."""
     for variant in dict.fromkeys(each["variant"] for each in found):
         mine = [each for each in found if each["variant"] == variant]
-        open_ = unproved(mine)
+        open_ = unproved_invariants(mine)
         if open_:
             yield f"claims and lemmas without a proof in {variant}"
             for each in open_[:SHOWN_UNPROVED]:
@@ -428,7 +428,7 @@ def unproved_lines(found: Sequence[Values], cti: str = "") -> Iterator[str]:
 def _unproved_lines(each: Values) -> Iterator[str]:
     where = f" under {each['threat']}" if each["threat"] else ""
     yield f"  {each['name']} ({each['kind']}{where}): {each['status']}"
-    yield from wrapped("", each["detail"], 4)
+    yield from wrap_text("", each["detail"], 4)
     if each["trace"] is not None:
         yield from (f"    {line}" for line in [*each["trace"]["story"], *each["trace"]["reason"]])
     for cti in each["counterexamples"]:
@@ -439,11 +439,11 @@ def cti_lines(cti: Values) -> Iterator[str]:
     """Yield the lines about a counterexample to induction: the state, the step, its changes, and what is false then."""
     yield f"    {able(Diagnoses).shows}: {cti['obligation']}"
     if cti["unconfirmed"]:
-        yield from wrapped("", f"unconfirmed, so no state is shown: {cti['unconfirmed']}", 6)
+        yield from wrap_text("", f"unconfirmed, so no state is shown: {cti['unconfirmed']}", 6)
         return
     for label, text in cti_parts(cti):
-        yield from wrapped(f"      {label}", text, INDENT + 6)
-    yield from wrapped("", UNREACHED if cti["action"] else "The interpreter judged this first state.", 6)
+        yield from wrap_text(f"      {label}", text, INDENT + 6)
+    yield from wrap_text("", UNREACHED if cti["action"] else "The interpreter judged this first state.", 6)
 
 
 def cti_parts(cti: Values) -> Iterator[tuple[str, str]]:

@@ -72,7 +72,7 @@ class Campaign:
 # -- checking the request -------------------------------------------------------------------------
 
 
-def planned(request: Request) -> Campaign:
+def plan_campaign(request: Request) -> Campaign:
     """Check a request and expand it, without running anything.
 
     Raises UsageError if a name does not exist, or nothing is left to check; InvalidSpecificationError if the
@@ -121,7 +121,7 @@ def _with_something_to_judge(request: Request, plans: Sequence[interface.Plan]) 
 
 def _engines(request: Request) -> tuple[interface.Engine, ...]:
     """Return the engines to run, with the requested random walks and depth."""
-    engines = registry.chosen(request.engines)
+    engines = registry.select_engines(request.engines)
     walks = random_walks(request.walks, request.depth, request.seed)
     if walks is not None:
         _refuse_unable(engines, interface.Samples, "takes random walks, which --simulate asks for")
@@ -152,7 +152,7 @@ def random_walks(number: int | None, depth: int | None, seed: int | None) -> Wal
 def _refuse_unable(engines: Sequence[interface.Engine], kind: type[interface.Engine], what: str) -> None:
     """Refuse an option that no engine of the run supports."""
     if not any(isinstance(engine, kind) for engine in engines):
-        able = " or ".join(engine.name for engine in registry.registered() if isinstance(engine, kind))
+        able = " or ".join(engine.name for engine in registry.registered_engines() if isinstance(engine, kind))
         raise UsageError(f"none of the engines {what}: add {able}")
 
 
@@ -260,7 +260,7 @@ def _refuse_unrefuting(campaign: Campaign, kind: type[interface.Engine]) -> None
 
     if not able(campaign.engines):
         asked = " and ".join(engine.name for engine in campaign.engines)
-        judges = (each for each in registry.registered() if not isinstance(each, interface.JudgesLemmaClaims))
+        judges = (each for each in registry.registered_engines() if not isinstance(each, interface.JudgesLemmaClaims))
         told = f"which {asked} cannot show: use the {' or '.join(able(judges))} engine"
         raise UsageError(f"what is asked for is expected to be violated, {told}")
 

@@ -257,14 +257,14 @@ def _decoded(part: str, name: str) -> bytes:
         decoded = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise MalformedError(what, "base64 for URLs, without padding", f"{len(part)} other characters") from None
-    if not decoded or encoded(decoded) != part:
+    if not decoded or base64url(decoded) != part:
         raise MalformedError(what, "base64 for URLs in its one form", "another form, or nothing")
     if len(decoded) > LARGEST_PART[name]:
         raise MalformedError(what, f"at most {LARGEST_PART[name]} bytes", f"{len(decoded)}")
     return decoded
 
 
-def encoded(data: bytes) -> str:
+def base64url(data: bytes) -> str:
     """Return base64url without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 

@@ -189,7 +189,7 @@ class Identified(NamedTuple):
     kinds: tuple[str, ...]
 
 
-def identified(data: bytes) -> Identified:
+def identify(data: bytes) -> Identified:
     """Return the recognised layers and kinds of ``data``."""
     found = kinds_of(data)
     what = found[0] if found else kind_of(data)

@@ -35,7 +35,7 @@ from typing import Any, Final, NamedTuple
 
 from carnet_ref.attestation import kinds
 from carnet_ref.attestation.documents import PRINTABLE, decode, is_plain, is_short, text_encoding
-from carnet_ref.attestation.kinds import Identified, Layer, LayerRole, identified, kinds_of_object
+from carnet_ref.attestation.kinds import Identified, Layer, LayerRole, identify, kinds_of_object
 from carnet_ref.wire import MalformedError, json_value
 
 COLLECTION_TYPE: Final = "__cmwc_t"
@@ -167,7 +167,7 @@ def parts_of(data: bytes) -> tuple[Part, ...]:
 
 def _part(message: Message) -> Part:
     layers = tuple(Layer(LayerRole.WRAPPER, words) for words in message.wrappers)
-    found, beside = identified(message.data), message.beside
+    found, beside = identify(message.data), message.beside
     objection = next(filter(None, (each.contradicts(found) for each in beside)), None)
     return Part(found, layers, message.may_be_evidence, message.is_evidence, beside, objection)
 

@@ -21,7 +21,7 @@ from carnet_command.exit_codes import ExitCode
 from carnet_command.files import require_apart, require_writable_file, write_text
 from carnet_command.once import require_each_once
 from carnet_command.printable import printable
-from carnet_command.text import hanging, wrapped
+from carnet_command.text import hanging, wrap_text
 from carnet_ref.attestation.formats import (
     FORMATS,
     AppraisalContext,
@@ -148,7 +148,7 @@ def preset_named(path: Path) -> Preset | None:
     return preset
 
 
-def said(words: Mapping[Option, Any]) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
+def given_options(words: Mapping[Option, Any]) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
     """Return the given options with their words, those with one value first: for the rerun command."""
     single = [(option.flag, word) for option, word in words.items() if option.kind is not OptionKind.FILES]
     several = [
@@ -260,7 +260,7 @@ def instant(text: str | None) -> datetime:
         raise UsageError(f"'{text}' is no time: write it as 2025-08-21T12:00:00Z") from None
 
 
-def written(time: datetime) -> str:
+def format_time(time: datetime) -> str:
     """Return ``time``, which is in UTC, in the format of ``--at``."""
     return time.replace(tzinfo=None).isoformat() + "Z"
 
@@ -374,7 +374,9 @@ def layers_of(files: Iterable[bytes]) -> list[Layer]:
     return list(dict.fromkeys(layer for data in files for part in parts_of(data) for layer in part.layers))
 
 
-def unappraised(error: UsageError, layers: Iterable[Layer], at: datetime, rerun: Sequence[str]) -> dict[str, object]:
+def unappraised_json(
+    error: UsageError, layers: Iterable[Layer], at: datetime, rerun: Sequence[str]
+) -> dict[str, object]:
     """Return the JSON object for evidence that was not appraised: without steps, and with the reason."""
     from carnet_ref.attestation.appraisal import Appraisal
 
@@ -388,7 +390,7 @@ def show_what_is_needed(
 ) -> int:
     """Print the layers of evidence, and which option its appraisal needs; return the exit code."""
     if as_json:
-        print_json(unappraised(error, layers, at, rerun))
+        print_json(unappraised_json(error, layers, at, rerun))
     else:
         show_layers(layers)
         _say_more(error.option, "for every step")
@@ -422,7 +424,7 @@ def verdict(appraisal: Appraisal) -> str:
 def _say(label: str, text: str) -> None:
     """Print a labelled text that may come from evidence, with unprintable characters escaped."""
     label = printable(label)
-    for line in wrapped(label, printable(text), len(label)):
+    for line in wrap_text(label, printable(text), len(label)):
         click.echo(line)
 
 
@@ -532,7 +534,7 @@ def subcommand(name: str, form: AnyFormat, *, in_full: bool = False) -> click.Co
         against = AppraisalContext(time, policy_given(form, policy_file), anchors_given(trust_anchor))
         rerun = [str(word) for word in _rerun(words, policy_file, trust_anchor)]
         rerun += ["--require", ",".join(sorted(require))] if require else []
-        again = ["carnet", "attest", name, *map(as_argument, paths), *rerun, "--at", written(time)]
+        again = ["carnet", "attest", name, *map(as_argument, paths), *rerun, "--at", format_time(time)]
         try:
             appraisal = appraise_files(name, files, OptionValues(stands_for), against).requiring(require)
         except NeedsOptionError as error:
@@ -598,6 +600,6 @@ def as_argument(path: Path, commands: Container[str] = ()) -> str:
 
 def _rerun(words: Mapping[Option, Any], policy_file: Path | None, trust_anchor: Path | None) -> list[object]:
     """Return the words of the command that repeats the appraisal, without the time."""
-    single, several = said(words)
+    single, several = given_options(words)
     files = [("--policy", policy_file), *several, ("--trust-anchor", trust_anchor)]
     return [word for flag, value in [*single, *files] if value is not None for word in (flag, value)]

@@ -20,7 +20,7 @@ from carnet_command.files import failing_as
 from carnet_command.once import require_each_once
 from carnet_command.printable import printable
 from carnet_command.progress import Pace, progress
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_ref.attestation.dispatch import appraise_document, formats_of_file, reader_groups
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, NeedsOptionError, OptionValues
 from carnet_ref.attestation.wrappers import parts_of
@@ -149,7 +149,7 @@ class CommandInputs:
         kept = (each for each in self._words.options if each[0].partition("=")[0] not in ONCE | unknown)
         typed = [word for option in kept for word in option]
         file = attest.as_argument(path, {*FORMATS, *attest.FURTHER})
-        return ["carnet", "attest", file, *typed, "--at", attest.written(self._shared.at)]
+        return ["carnet", "attest", file, *typed, "--at", attest.format_time(self._shared.at)]
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -261,7 +261,7 @@ def _batch(paths: Sequence[Path], inputs: CommandInputs, shared: SharedOptions) 
             line.print(shared)
     if not shared.as_json:
         parts = ", ".join(f"{number:,} {verdict.lower()}" for verdict, number in sorted(counts.items()))
-        click.echo(f"{counted(len(paths), 'file')}: {parts}")
+        click.echo(f"{plural(len(paths), 'file')}: {parts}")
     _refuse_options(inputs.unknown(inputs.used), "other files")
     return attest.ACCEPTED if counts[ACCEPTED] == len(paths) else attest.REFUSED
 
@@ -296,7 +296,7 @@ class BatchLine:
     def _object(self, at: datetime) -> dict[str, object]:
         about: dict[str, object] = {"file": str(self.path), "formats": list(self.formats)}
         if isinstance(self.outcome, UsageError):
-            return {**about, **attest.unappraised(self.outcome, self.layers, at, self.again)}
+            return {**about, **attest.unappraised_json(self.outcome, self.layers, at, self.again)}
         return {**about, **attest.as_object(self.outcome, at, self.again)}
 
     def _detail(self) -> str:

@@ -11,7 +11,7 @@ import click
 from carnet_command.errors import UsageError
 from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
-from carnet_command.text import counted
+from carnet_command.text import plural
 
 if TYPE_CHECKING:
     from carnet_ref.systems.verifiable_fl.audit import AuditResult
@@ -59,7 +59,7 @@ def _read(path: Path) -> AuditClaims:
 
 
 def _report(result: AuditResult) -> None:
-    lines = [f"statements   {result.steps:,} of {counted(len(result.exclaves), 'exclave')}, {result.edges:,} edges"]
+    lines = [f"statements   {result.steps:,} of {plural(len(result.exclaves), 'exclave')}, {result.edges:,} edges"]
     lines += [f"{each.id:<13}{each.detail}" for each in result.claims]
     if result.refusal is None:
         lines.append("accepted     every claim is borne out")

@@ -14,7 +14,7 @@ import click
 
 from carnet_command.errors import UsageError
 from carnet_command.printable import printable
-from carnet_command.text import LABEL_WIDTH, counted, hanging
+from carnet_command.text import LABEL_WIDTH, hanging, plural
 
 if TYPE_CHECKING:
     from carnet_ref.datapath.planning import TransferPlan
@@ -106,7 +106,7 @@ def _keys(given: dict[str, str | int]) -> tuple[dict[str, Any], Iterator[str]]:
     dataset, buffer, model = (str(given.get(name, DEFAULTS[name])) for name in ("dataset", "buffer", "model"))
     holders, exponent = int(given.get("holders", HOLDERS[KEYS])), int(given.get("advantage", 60))
     try:
-        shown = key_budget.shown(dataset, buffer, holders, model, exponent)
+        shown = key_budget.budget_json(dataset, buffer, holders, model, exponent)
     except KeyMaterialError as error:
         raise UsageError(str(error)) from None
     return shown, key_budget.lines(shown)
@@ -197,9 +197,9 @@ def _capacity_lines(shown: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield f"a visit pays from a buffer of {Size(shown['break_even_buffer_bytes'])} on"
     holds = "even at its dearest" if shown["lease_holds"] else "at its cheapest, but not at its dearest"
-    rotations = {name: counted(shown[f"rotations_for_{name}"], "rotation") for name in ("visits", "key_limit")}
-    sessions = counted(shown["sessions"], "session")
-    yield f"{counted(shown['hand_overs'], 'hand-over')} in {sessions} at least, and {rotations['visits']} for them"
+    rotations = {name: plural(shown[f"rotations_for_{name}"], "rotation") for name in ("visits", "key_limit")}
+    sessions = plural(shown["sessions"], "session")
+    yield f"{plural(shown['hand_overs'], 'hand-over')} in {sessions} at least, and {rotations['visits']} for them"
     yield f"{rotations['key_limit']} forced by the key limit if one key carried it all"
     yield f"a visit ends within the lease {holds}; training time is not counted"
     yield f"at nominal costs lease and GPU memory allow a buffer of {Size(shown['largest_buffer_bytes'])}"

@@ -10,7 +10,7 @@ from carnet_ref.datapath.quantities import Size
 from carnet_ref.keys import LAST_CHANNEL, LAST_MESSAGE
 
 
-def shown(dataset: str, buffer: str, holders: int, model: str, exponent: int) -> dict[str, Any]:
+def budget_json(dataset: str, buffer: str, holders: int, model: str, exponent: int) -> dict[str, Any]:
     """Return the fields of the command's JSON object.
 
     Raises QuantityError if a size cannot be read, is zero, or does not fit under one key; KeyMaterialError if the

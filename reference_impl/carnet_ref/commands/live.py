@@ -91,7 +91,9 @@ def collected_and_appraised(
     named = [word for kind, path in policies for word in ("--policy", kind, str(path))]
     anchor = [] if trust_anchor is None else ["--trust-anchor", str(trust_anchor)]
     folder = kept_in or out
-    source = [] if folder is None else ["--from", str(folder), "--nonce", drawn.hex(), "--at", attest.written(terms.at)]
+    source = (
+        [] if folder is None else ["--from", str(folder), "--nonce", drawn.hex(), "--at", attest.format_time(terms.at)]
+    )
     again = ["carnet", "attest", "live", *source, *_words(words), *named, *anchor]
     again += ["--require", ",".join(sorted(require))] if require else []
     return attest.show(judged.appraisal, terms.at, again, as_json)
@@ -126,7 +128,7 @@ def _collected(nonce: bytes, out: Path | None, at: datetime) -> Collection:
 
 
 def _words(words: Mapping[Option, Any]) -> list[str]:
-    single, several = attest.said(words)
+    single, several = attest.given_options(words)
     return [str(word) for each in (*single, *several) for word in each]
 
 

@@ -18,7 +18,7 @@ from carnet_command.errors import UsageError
 from carnet_command.files import replacing, require_writable_file
 from carnet_command.interrupts import stoppable
 from carnet_command.progress import progress
-from carnet_command.text import LABEL_WIDTH, counted, hanging
+from carnet_command.text import LABEL_WIDTH, hanging, plural
 
 if TYPE_CHECKING:
     from carnet_ref.datapath.sweeping import Outcome
@@ -48,7 +48,7 @@ def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as
     if out:
         require_writable_file(out)
     started = sweeping.processes(configurations, workers)
-    extent = f"{counted(configurations, 'configuration')} in {started:,} process{'' if started == 1 else 'es'}"
+    extent = f"{plural(configurations, 'configuration')} in {started:,} process{'' if started == 1 else 'es'}"
     click.echo(f"timing {extent}", err=True)
     began = time.monotonic()
     outcomes: list[Outcome] = []
@@ -56,7 +56,7 @@ def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as
         with progress() as live, contextlib.closing(sweeping.sweep(configurations, seed, workers)) as timed:
             for outcome in timed:
                 outcomes.append(outcome)
-                live.status(f"{len(outcomes):,} of {counted(configurations, 'configuration')}")
+                live.status(f"{len(outcomes):,} of {plural(configurations, 'configuration')}")
         seconds = time.monotonic() - began
         if out:
             _write(out, outcomes)
@@ -98,7 +98,7 @@ def _write(path: Path, outcomes: list[Outcome]) -> None:
 
 
 def _lines(shown: dict[str, Any]) -> Iterator[str]:
-    yield f"{counted(shown['configurations'], 'configuration')} in {shown['seconds']} s"
+    yield f"{plural(shown['configurations'], 'configuration')} in {shown['seconds']} s"
     for one in shown["factors"]:
         yield from hanging(
             f"{one['name']}: {one['median']:.3g} times as fast (quartiles {one['lower_quartile']:.3g} and "

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from carnet_command.text import RULE_WIDTH, counted, hanging, wrapped
+from carnet_command.text import RULE_WIDTH, hanging, plural, wrap_text
 from carnet_ref.datapath.figures import with_unit
 from carnet_ref.datapath.quantities import Duration, Rate, Size
 from carnet_ref.datapath.tables.model import FigureRole, Table
@@ -88,12 +88,12 @@ def lines(shown: Mapping[str, Any]) -> Iterator[str]:
     yield from _cell_lines(shown["rows"])
     parameters = shown["parameters"]
     yield ""
-    yield f"{counted(sum(1 for one in parameters if one['fitted_to']), 'fitted parameter')}, and the others:"
+    yield f"{plural(sum(1 for one in parameters if one['fitted_to']), 'fitted parameter')}, and the others:"
     width = max(len(one["name"]) for one in parameters)
     for one in parameters:
         standing = f"fitted to {one['fitted_to']}" if one["fitted_to"] else one["standing"]
         yield f"  {one['name']:{width}}{'':{GAP}}{quantity(one['value'], one['unit']):>10}"
-        yield from wrapped("", f"{standing}: {one['source']}", NOTE)
+        yield from wrap_text("", f"{standing}: {one['source']}", NOTE)
     if shown["box"]:
         box = shown["box"]
         yield ""
@@ -122,7 +122,7 @@ def _cell_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{name:{name_width}}{_columns(texts, widths)}{'':{GAP}}{row['role']}"
         yield from more
         if row["remark"]:
-            yield from wrapped("", f"({row['remark']})", NOTE)
+            yield from wrap_text("", f"({row['remark']})", NOTE)
 
 
 def _figures(row: Mapping[str, Any]) -> tuple[str, ...]:

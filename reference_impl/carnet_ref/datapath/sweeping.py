@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from carnet_command.errors import LostWorkerError
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
 from carnet_ref.datapath.figures import FIGURES
@@ -123,7 +123,7 @@ def sweep(count: int, seed: int, jobs: int) -> Generator[Outcome, None, None]:
     with WorkerPool(workers, keep=False) as pool:
         for (number, _), said in pool.results(_evaluated, parts, only):
             if isinstance(said, Lost):
-                raise LostWorkerError(f"{counted(len(parts[number][1]), 'configuration')} lost: {said.reason}")
+                raise LostWorkerError(f"{plural(len(parts[number][1]), 'configuration')} lost: {said.reason}")
             waiting[number] = said
             while place in waiting:
                 yield from waiting.pop(place)

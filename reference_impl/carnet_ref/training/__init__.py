@@ -63,12 +63,12 @@ def trainer_named(name: str, hidden: int | None = None) -> Trainer:
     return TorchModel() if hidden is None else TorchModel(hidden=hidden)
 
 
-#: A description of `sanitised`, used as the code that a holder names when it attests that it ran.
+#: A description of `sanitise`, used as the code that a holder names when it attests that it ran.
 SANITISER: Final = b"keep printable ASCII and ends of lines, and put a space for anything else"
 _SPACED = bytes(each if each in b"\t\n\r" or 0x20 <= each < 0x7F else 0x20 for each in range(256))
 
 
-def sanitised(data: bytes) -> bytes:
+def sanitise(data: bytes) -> bytes:
     """Return data with a space for each byte that is not text, so no GPU receives other bytes.
 
     The length is preserved, so that the number of bytes that a holder sends reveals nothing about their content.

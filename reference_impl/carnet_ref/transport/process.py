@@ -24,7 +24,7 @@ from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.journal import Journal
-from carnet_ref.recorder import Recorder, resumed
+from carnet_ref.recorder import Recorder, resume_file
 from carnet_ref.transport.frames import LARGEST_FRAME, PLATFORM, Ended, Frame, FrameKind, Tick, encode_frame, read_frame
 from carnet_ref.transport.greeting import GREETING_SECONDS, introduce, key_of_party, over
 from carnet_ref.transport.node import Node, ReportsOutcome, RoleFactory
@@ -188,7 +188,7 @@ async def _platform(assignment: Assignment, last: list[Callable[[], None]]) -> d
     asyncio.get_running_loop().set_exception_handler(_failed)
     roles, folder = assignment.roles(), Path(assignment.folder)
     token = bytes.fromhex(assignment.token)
-    clock, ends = resumed(_trace(folder, PLATFORM))
+    clock, ends = resume_file(_trace(folder, PLATFORM))
     with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, TrafficCounts(folder) as tally:
         recorder = Recorder(sink, max(clock, tally.clock), ends, design=roles.design)
         platform = Platform(roles.leader, roles.device, messages=tally.messages, octets=tally.octets)
@@ -209,7 +209,7 @@ async def _party(assignment: Assignment) -> dict[str, Any]:
     roles, name, random = assignment.roles(), assignment.name, secrets.token_bytes
     journal = Journal(Path(assignment.journal), bytes.fromhex(assignment.key), roles.journal_owner(name), random)
     path = _trace(Path(assignment.folder), name)
-    clock, ends = resumed(path)
+    clock, ends = resume_file(path)
     config = ConnectionConfig(assignment.port, bytes.fromhex(assignment.token), random, roles.largest_frame)
     with path.open("a", encoding="utf-8") as sink:
         party = roles.party(name, journal, random)

@@ -18,8 +18,8 @@ from carnet_spec.language.expressions import (
     Expression,
     Formula,
     Individual,
-    called,
     declared_sort,
+    describe,
     formula_term,
     used_symbol,
 )
@@ -187,7 +187,7 @@ class Step:
     def fresh(self, element: Individual, *, defence: str | None = None, name: str = "") -> None:
         """Draw the parameter ``element`` as a value that was never used before, and mark it as used."""
         if not isinstance(element, Individual) or element.term not in self._params:
-            raise MisuseError(f"{self.action}: fresh needs a parameter of the action, not {called(element)}")
+            raise MisuseError(f"{self.action}: fresh needs a parameter of the action, not {describe(element)}")
         symbol = used_symbol(sort_of(element.term))
         relation = Apply(symbol, (element.term,))
         label = name or f"fresh {_label(element.term)}"
@@ -244,11 +244,11 @@ class Step:
         target = place.term if isinstance(place, Expression) else None
         if not isinstance(target, Apply) or target.symbol.is_relation:
             raise MisuseError(
-                f"{self.action}: set needs a variable or a function applied to arguments, not {called(place)}"
+                f"{self.action}: set needs a variable or a function applied to arguments, not {describe(place)}"
             )
         if not isinstance(value, Expression) or sort_of(value.term) != target.symbol.result:
             raise MisuseError(
-                f"{self.action}: {target.symbol.name} holds a {target.symbol.result.name}, not {called(value)}"
+                f"{self.action}: {target.symbol.name} holds a {target.symbol.result.name}, not {describe(value)}"
             )
         self._update(
             name or f"set {target.symbol.name}",
@@ -276,7 +276,7 @@ class Step:
             target = fact.term if isinstance(fact, Formula) else None
             if not isinstance(target, Apply):
                 raise MisuseError(
-                    f"{self.action}: {effect.value} needs a relation applied to arguments, not {called(fact)}"
+                    f"{self.action}: {effect.value} needs a relation applied to arguments, not {describe(fact)}"
                 )
             label = name or f"{effect.value} {target.symbol.name}"
             self._update(label, target.symbol, effect, target.args, None, _condition(when), defence, unless)

@@ -22,8 +22,8 @@ from carnet_spec.language.expressions import (
     Function,
     Individual,
     Relation,
-    called,
     declared_sort,
+    describe,
     formula_term,
     parameters,
     used_symbol,
@@ -31,7 +31,7 @@ from carnet_spec.language.expressions import (
 from carnet_spec.language.family import Family
 from carnet_spec.language.naming import and_known, require_name
 from carnet_spec.language.notation import show
-from carnet_spec.language.protocol import Protocol, listed
+from carnet_spec.language.protocol import Protocol, name_list
 from carnet_spec.language.statements import Invariant
 from carnet_spec.language.tracing import SourceLocation, called_from, traced_twice, written_at
 
@@ -212,7 +212,7 @@ class Interpretation:
         if symbol.is_relation and not isinstance(said, Individual):
             return formula_term(said, f"{self._called(place)}: {symbol.name}")
         if not isinstance(said, Expression):
-            raise MisuseError(f"{self._called(place)}: {symbol.name} has to be an element, not {called(said)}")
+            raise MisuseError(f"{self._called(place)}: {symbol.name} has to be an element, not {describe(said)}")
         self._require_result(symbol, terms.sort_of(said.term), place)
         return said.term
 
@@ -226,7 +226,7 @@ def symbol_of(what: Symbolic) -> terms.Symbol:
         return what.symbol
     if isinstance(what, Formula | Individual) and isinstance(what.term, terms.Apply) and not what.term.args:
         return what.term.symbol
-    raise MisuseError(f"an interpretation is of symbols, and {called(what)} is none: name a relation or a constant")
+    raise MisuseError(f"an interpretation is of symbols, and {describe(what)} is none: name a relation or a constant")
 
 
 class End(Enum):
@@ -373,7 +373,7 @@ class Composition:
         for said in names:
             kind, _, name = said.partition(" ")
             if kind not in _LOOKED_UP:
-                raise SpecificationError(f"'{said}' does not begin with one of: {listed(_LOOKED_UP)}")
+                raise SpecificationError(f"'{said}' does not begin with one of: {name_list(_LOOKED_UP)}")
             found |= _LOOKED_UP[kind](protocol, name, self.threats_of(end))
         if not found:
             raise SpecificationError(f"names nothing of {protocol.id}")
@@ -391,7 +391,7 @@ class Composition:
         known = [assumption.id for assumption in protocol.assumptions]
         forgotten = [id for id in known if id not in bonded | opened]
         if forgotten:
-            raise SpecificationError(f"{self.id} forgets what {protocol.id} assumes: {listed(forgotten)}")
+            raise SpecificationError(f"{self.id} forgets what {protocol.id} assumes: {name_list(forgotten)}")
         unknown = sorted((bonded | opened) - set(known)) or sorted(bonded & opened)
         if unknown:
             raise SpecificationError(f"{self.id}: of {protocol.id}, no assumption or left open and bonded: {unknown}")
@@ -402,14 +402,14 @@ def _require_symbols(reading: Interpretation, own: Protocol, other: Protocol) ->
     known = {*other.symbols, *reading.glue}
     clashing = sorted({symbol.name for symbol in reading.glue} & {symbol.name for symbol in other.symbols})
     if clashing:
-        raise SpecificationError(f"glue has a name of {other.id}: {listed(clashing)}")
+        raise SpecificationError(f"glue has a name of {other.id}: {name_list(clashing)}")
     for symbol, meaning in reading.meanings.items():
         where = f" ({meaning.place})" if meaning.place else ""
         if symbol not in own.symbols:
             raise SpecificationError(f"{own.id} has no symbol {symbol.name}{where}")
         strange = sorted(each.name for each in terms.symbols_of(meaning.body) if each not in known)
         if strange:
-            raise SpecificationError(f"{symbol.name}{where} is read as what {other.id} lacks: {listed(strange)}")
+            raise SpecificationError(f"{symbol.name}{where} is read as what {other.id} lacks: {name_list(strange)}")
 
 
 def _all_of(protocol: Protocol, threat: str) -> dict[str, terms.Term]:
@@ -458,7 +458,7 @@ def _lemma(protocol: Protocol, name: str, threats: tuple[str, ...]) -> dict[str,
 def _invariant(kind: str, protocol: Protocol, invariant: Invariant, lacking: list[str]) -> dict[str, terms.Term]:
     if lacking:
         design = f"{protocol.id}, variant {protocol.variant}"
-        raise SpecificationError(f"{kind} {invariant.name} of {design} does not hold under {listed(lacking)}")
+        raise SpecificationError(f"{kind} {invariant.name} of {design} does not hold under {name_list(lacking)}")
     return {f"{kind} {invariant.name}": invariant.formula}
 
 

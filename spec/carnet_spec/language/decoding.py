@@ -13,7 +13,7 @@ from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.protocol import Protocol, signature_of
 
 
-def decoded(text: str) -> Protocol:
+def decode(text: str) -> Protocol:
     """Return the protocol whose encoding is ``text``.
 
     Raises SpecificationError if the text is not the encoding of a protocol.

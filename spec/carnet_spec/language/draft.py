@@ -17,15 +17,15 @@ from carnet_spec.language.expressions import (
     Function,
     Individual,
     Relation,
-    called,
     declared_sort,
+    describe,
     formula_term,
     parameter_names,
     parameters,
 )
 from carnet_spec.language.lemma_claims import LemmaClaim
 from carnet_spec.language.naming import and_known, did_you_mean
-from carnet_spec.language.protocol import Protocol, listed, signature_of, terms_of_action
+from carnet_spec.language.protocol import Protocol, name_list, signature_of, terms_of_action
 from carnet_spec.language.statements import (
     Assumption,
     Axiom,
@@ -185,7 +185,8 @@ class Draft:
             clashes = sorted(var.name for var in added if var.name in every | {param.name for param in base.params})
             if clashes:
                 raise SpecificationError(
-                    f"{name}: a parameter or 'each' is called {listed(clashes)} already: give the new one another name"
+                    f"{name}: a parameter or 'each' is called {name_list(clashes)} already: "
+                    "give the new one another name"
                 )
             taken = every | {param.name for param in base.params}
             step = traced_step(
@@ -518,7 +519,7 @@ def name_of(function: Callable[..., object], what: str) -> str:
     """
     name = getattr(function, "__name__", "<lambda>")
     if name == "<lambda>":
-        raise MisuseError(f"{what} is named after its function, and {called(function)} has no name: write a 'def'")
+        raise MisuseError(f"{what} is named after its function, and {describe(function)} has no name: write a 'def'")
     return str(name)
 
 
@@ -542,7 +543,7 @@ def first_value(
     else:
         raise MisuseError("initially takes a variable and its value, or a relation or function and a Python one")
     if not isinstance(given, Expression) or sort_of(given.term) != symbol.result:
-        raise MisuseError(f"{symbol.name} holds a {symbol.result.name}, not {called(given)}")
+        raise MisuseError(f"{symbol.name} holds a {symbol.result.name}, not {describe(given)}")
     return symbol, tuple(variable_of(param) for param in params), given.term
 
 
@@ -552,11 +553,11 @@ def elements_of(name: str, each: tuple[type[Individual], ...], *said: object) ->
     Raises MisuseError if ``each`` is no tuple of sorts, or a function takes other parameters.
     """
     if not isinstance(each, tuple):
-        raise MisuseError(f"{name}: 'each' must be a tuple of sorts, not {called(each)}")
+        raise MisuseError(f"{name}: 'each' must be a tuple of sorts, not {describe(each)}")
     sorts = [declared_sort(f"{name}: 'each'", sort) for sort in each]
     functions = [part for part in said if not isinstance(part, Expression) and callable(part)]
     if sorts and not functions:
-        raise MisuseError(f"{name} says nothing of each {listed(sort.name for sort in sorts)}: say it by functions")
+        raise MisuseError(f"{name} says nothing of each {name_list(sort.name for sort in sorts)}: say it by functions")
     fitting = [function for function in functions if len(parameter_names(function)) == len(each)]
     fitting.sort(key=lambda function: isinstance(function, Relation))  # whose parameters have no names
     names = parameter_names(fitting[0]) if fitting else [sort.name.lower() for sort in sorts]
@@ -571,8 +572,8 @@ def said_of(name: str, said: object, elements: tuple[Individual, ...], read: Cal
     if isinstance(said, Expression) or not callable(said):
         return read(said)
     if len(names := parameter_names(said)) != len(elements):
-        sorts = listed(element.sort.name for element in elements)
-        raise MisuseError(f"{name}: {called(said)} takes {listed(names)}, and the sorts in 'each' are: {sorts}")
+        sorts = name_list(element.sort.name for element in elements)
+        raise MisuseError(f"{name}: {describe(said)} takes {name_list(names)}, and the sorts in 'each' are: {sorts}")
     return traced_twice(said, lambda: read(said(*elements)))
 
 
@@ -612,7 +613,7 @@ def fair_names(name: str, names: object, part: str, fair: tuple[str, ...]) -> tu
 def _given(name: str, action: str, parameter: str, value: object) -> Given:
     if not isinstance(value, Individual):
         raise MisuseError(
-            f"{name} gives {called(value)} for '{parameter}' of {action}, which is no element: write a constant, a "
+            f"{name} gives {describe(value)} for '{parameter}' of {action}, which is no element: write a constant, a "
             "variable or a member"
         )
     return Given(action, parameter, value.term)

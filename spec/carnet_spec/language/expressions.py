@@ -136,7 +136,7 @@ def declared_sort(what: str, sort: type[Individual]) -> Sort:
     if isinstance(sort, str):
         raise MisuseError(f"{what}: {sort!r} names a sort and is none: write the class of the sort, without quotes")
     raise MisuseError(
-        f"{what}: {called(sort)} is no sort: declare one, as in 'class Key(Individual)', and write the class here"
+        f"{what}: {describe(sort)} is no sort: declare one, as in 'class Key(Individual)', and write the class here"
     )
 
 
@@ -163,7 +163,7 @@ def _comparable(left: Expression, right: object, operator: str) -> tuple[Term, T
     if isinstance(right, _Applicable):
         raise MisuseError(f"{operator} needs two elements: apply {right.symbol.name} to its arguments")
     if not isinstance(right, Expression):
-        raise MisuseError(f"{operator} needs two elements of {sort_of(left.term).name}, not {called(right)}")
+        raise MisuseError(f"{operator} needs two elements of {sort_of(left.term).name}, not {describe(right)}")
     if sort_of(left.term) != sort_of(right.term):
         raise MisuseError(f"{operator} compares a {sort_of(left.term).name} with a {sort_of(right.term).name}")
     return left.term, right.term
@@ -184,10 +184,10 @@ def formula_term(value: object, what: str) -> Term:
         )
     if isinstance(value, bool):
         raise MisuseError(f"{what} needs a formula, not {value}: write true or false from the language")
-    raise MisuseError(f"{what} needs a formula, not {called(value)}: write a relation applied to elements, or a == b")
+    raise MisuseError(f"{what} needs a formula, not {describe(value)}: write a relation applied to elements, or a == b")
 
 
-def called(value: object) -> str:
+def describe(value: object) -> str:
     """Return a description of ``value`` for an error about a misplaced value."""
     match value:
         case Expression() | str() | int() | float() | None:
@@ -231,7 +231,7 @@ def parameters(function: Callable[..., object], skip: int = 0, sorts: Sequence[S
     Raises MisuseError if ``function`` is no function, or the sort of a parameter is not known.
     """
     if not callable(function):
-        raise MisuseError(f"expected a function, not {called(function)}: write what it says in the body of a 'def'")
+        raise MisuseError(f"expected a function, not {describe(function)}: write what it says in the body of a 'def'")
     if isinstance(function, Relation | Function):
         own = enumerate(function.symbol.domain, 1)
         return tuple(_class_of(sort)(Var(f"x{place}", sort)) for place, sort in own)
@@ -322,7 +322,7 @@ def _quantified(
     body: Callable[..., Formula], sorts: tuple[type[Individual], ...], letters: str
 ) -> tuple[tuple[Var, ...], Term]:
     if not callable(body):
-        raise MisuseError(f"a quantifier needs a function of its elements, as 'lambda x: …', not {called(body)}")
+        raise MisuseError(f"a quantifier needs a function of its elements, as 'lambda x: …', not {describe(body)}")
     names = list(letters or parameter_names(body))
     if len(names) != len(sorts) or not sorts:
         raise MisuseError(f"a quantifier over {len(sorts)} sorts needs a body with as many parameters, not {names}")
@@ -372,7 +372,7 @@ class _Applicable:
             raise MisuseError(f"{symbol.name} takes {len(symbol.domain)} arguments, not {len(args)}")
         for position, (arg, sort) in enumerate(zip(args, symbol.domain, strict=True), 1):
             if not isinstance(arg, Expression) or ((own := sort_of(arg.term)) is not sort and own != sort):
-                found = f"a {sort_of(arg.term).name}" if isinstance(arg, Expression) else called(arg)
+                found = f"a {sort_of(arg.term).name}" if isinstance(arg, Expression) else describe(arg)
                 raise MisuseError(f"argument {position} of {symbol.name} must be a {sort.name}, not {found}")
         return Apply(symbol, tuple([arg.term for arg in args]))
 

@@ -18,7 +18,7 @@ class Html(str):
     __slots__ = ()
 
 
-def shown(text: str) -> Html:
+def escape_text(text: str) -> Html:
     """Return a text, escaped as HTML."""
     if isinstance(text, Html):
         return text
@@ -27,22 +27,22 @@ def shown(text: str) -> Html:
 
 def strong(text: str) -> Html:
     """Return a text in bold."""
-    return Html(f"<strong>{shown(text)}</strong>")
+    return Html(f"<strong>{escape_text(text)}</strong>")
 
 
 def lines(parts: Iterable[str]) -> Html:
     """Return texts, each on its own line."""
-    return Html("<br>".join(map(shown, parts)))
+    return Html("<br>".join(map(escape_text, parts)))
 
 
 def paragraph(text: str) -> Html:
     """Return a text as a paragraph."""
-    return Html(f"<p>{shown(text)}</p>")
+    return Html(f"<p>{escape_text(text)}</p>")
 
 
 def text_block(parts: Iterable[str]) -> Html:
     """Return lines of preformatted text."""
-    return Html('<pre style="white-space:pre-wrap">' + "\n".join(map(shown, parts)) + "</pre>")
+    return Html('<pre style="white-space:pre-wrap">' + "\n".join(map(escape_text, parts)) + "</pre>")
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
@@ -50,19 +50,19 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> H
     listed = list(rows)
     if not listed:
         return Html()
-    heads = "".join(f'<th scope="col"{_LEFT}>{shown(each)}</th>' for each in head)
+    heads = "".join(f'<th scope="col"{_LEFT}>{escape_text(each)}</th>' for each in head)
     body = "\n".join(map(_row, listed[:MOST_ROWS]))
     more = len(listed) - MOST_ROWS
     rest = f'\n<tr><td colspan="{len(head)}"{_LEFT}>… and {more:,} more</td></tr>' if more > 0 else ""
     return Html(
-        f"<table>\n<caption{_LEFT}>{shown(caption)}</caption>\n<thead><tr>{heads}</tr></thead>\n"
+        f"<table>\n<caption{_LEFT}>{escape_text(caption)}</caption>\n<thead><tr>{heads}</tr></thead>\n"
         f"<tbody>\n{body}{rest}\n</tbody>\n</table>"
     )
 
 
-def folded(summary: str, content: Html) -> Html:
+def details(summary: str, content: Html) -> Html:
     """Return content that a reader can unfold; the result is empty if the content is."""
-    return Html(f"<details><summary>{shown(summary)}</summary>\n{content}\n</details>") if content else Html()
+    return Html(f"<details><summary>{escape_text(summary)}</summary>\n{content}\n</details>") if content else Html()
 
 
 def document(title: str, *parts: Html) -> Html:
@@ -110,5 +110,5 @@ def _of(count: int) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     first, *others = cells
-    rest = "".join(f"<td{_LEFT}>{shown(each)}</td>" for each in others)
-    return f'<tr><th scope="row"{_LEFT}>{shown(first)}</th>{rest}</tr>'
+    rest = "".join(f"<td{_LEFT}>{escape_text(each)}</td>" for each in others)
+    return f'<tr><th scope="row"{_LEFT}>{escape_text(first)}</th>{rest}</tr>'

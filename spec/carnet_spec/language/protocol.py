@@ -135,7 +135,7 @@ class Protocol:
             markup.table("Parties", ("party", "follows the protocol", "actions and rules"), _parties(self.actions)),
             markup.table("Threat models", ("threat model", "what it says"), ((t.id, t.title) for t in self.threats)),
             markup.table("Claims", ("claim", "what it says", "made", "expected to fall"), self._claimed()),
-            markup.folded(
+            markup.details(
                 "Actions and rules",
                 markup.table(
                     "In the order in which they are declared",
@@ -161,7 +161,7 @@ def _by_name(things: Iterable[_Named], name: str, what: str) -> _Named:
     raise SpecificationError(f"no {what} '{name}'{and_known(name, (thing.name for thing in known))}")
 
 
-def listed(names: Iterable[str]) -> str:
+def name_list(names: Iterable[str]) -> str:
     """Return ``names`` in words."""
     return ", ".join(names) or "none"
 
@@ -223,7 +223,7 @@ def signature_of(
     names = [symbol.name for symbol in found]
     clashes = sorted({name for name in names if names.count(name) > 1})
     if clashes:
-        raise SpecificationError(f"symbols declared twice with different meaning: {listed(clashes)}")
+        raise SpecificationError(f"symbols declared twice with different meaning: {name_list(clashes)}")
     named = [sort for symbol in (*found, *symbols) for sort in (*symbol.domain, symbol.result)]
     named += [terms.sort_of(param) for action in protocol.actions for param in action.params]
     named += [param.sort for stated in (*_state_properties(protocol), *protocol.liveness) for param in stated.params]

@@ -25,7 +25,7 @@ from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.expressions import Expression, Formula, Function, Relation
 from carnet_spec.language.naming import and_known
-from carnet_spec.language.protocol import Protocol, listed, terms_of_action
+from carnet_spec.language.protocol import Protocol, name_list, terms_of_action
 from carnet_spec.language.tracing import called_from
 
 OBSERVER = terms.Role("observer", honest=False)  #: Compares what two runs show, and takes no other step.
@@ -159,7 +159,7 @@ class TwoRuns(Draft):
         for what, name, claim, lacking in self._distinguishing_observations():
             uncovered |= {name} if lacking else set()
             if lacking and name not in self._accepted:
-                under = f" under {listed(lacking)}" if any(lacking) else ""
+                under = f" under {name_list(lacking)}" if any(lacking) else ""
                 yield (
                     f"{what} {name}",
                     f"may tell two runs apart, and no claim{under} says that it does not: claim {claim}, or accept it "
@@ -216,7 +216,9 @@ class TwoRuns(Draft):
         product = super()._built(steps, removed)
         bare = sorted(symbol.name for symbol in product.symbols if symbol in self._split.symbols)
         if bare:
-            raise SpecificationError(f"{self.id}: {listed(bare)}: there are two of it; say `left`, `right` or `same`")
+            raise SpecificationError(
+                f"{self.id}: {name_list(bare)}: there are two of it; say `left`, `right` or `same`"
+            )
         return product
 
     def _lock_step(self, action: Action) -> Action:
@@ -257,7 +259,7 @@ class TwoRuns(Draft):
                 args=tuple(map(said, update.args)),
                 value=None if update.value is None else said(update.value),
                 when=said(update.when),
-                each=tuple(named(var, side) for var in update.each),
+                each=tuple(parameter_copy(var, side) for var in update.each),
             )
 
     def _secret_guards(self, action: Action) -> Iterator[Guard]:
@@ -306,7 +308,7 @@ class TwoRuns(Draft):
 def _unable(split: Split, guards: tuple[Guard, ...], own: frozenset[terms.Var], side: RunSide) -> terms.Term:
     """Say that no choice of its own lets a run take a step."""
     cannot = terms.disjunction(tuple(terms.negation(split.term(guard.formula, side, own)) for guard in guards))
-    choices = sorted(named(var, side).name for var in own)
+    choices = sorted(parameter_copy(var, side).name for var in own)
     bound = tuple(var for name in choices for var in terms.free_variables(cannot) if var.name == name)
     return terms.Forall(bound, cannot) if bound else cannot
 
@@ -326,7 +328,7 @@ def _shows(symbol: terms.Symbol) -> bool:
 
 
 def _chosen(var: terms.Var, own: frozenset[terms.Var]) -> tuple[terms.Var, ...]:
-    return tuple(named(var, side) for side in RunSide) if var in own else (var,)
+    return tuple(parameter_copy(var, side) for side in RunSide) if var in own else (var,)
 
 
 def _in_both(text: str, own: frozenset[terms.Var]) -> str:
@@ -338,7 +340,7 @@ def _in_both(text: str, own: frozenset[terms.Var]) -> str:
 
 def _in_one(text: str, side: RunSide, own: frozenset[terms.Var], read: frozenset[terms.Var]) -> str:
     for var in own:
-        chosen = f"{{{named(var, side).name}}}" if named(var, side) in read else "something"
+        chosen = f"{{{parameter_copy(var, side).name}}}" if parameter_copy(var, side) in read else "something"
         text = text.replace(f"{{{var.name}}}", chosen)
     return text
 
@@ -470,7 +472,7 @@ class Split:
 
     def term(self, term: terms.Term, side: RunSide, own: frozenset[terms.Var] = frozenset()) -> terms.Term:
         """Return the copy of ``term`` in one run."""
-        return terms.substitute(self._spoken(term, side), {var: named(var, side) for var in own})
+        return terms.substitute(self._spoken(term, side), {var: parameter_copy(var, side) for var in own})
 
     def _spoken(self, term: terms.Term, side: RunSide) -> terms.Term:
         found = terms.rebuild(term, lambda child: self._spoken(child, side))
@@ -483,7 +485,7 @@ class Split:
         return terms.conjunction((self.term(term, RunSide.LEFT), self.term(term, RunSide.RIGHT)))
 
 
-def named(var: terms.Var, side: RunSide) -> terms.Var:
+def parameter_copy(var: terms.Var, side: RunSide) -> terms.Var:
     """Return the copy of a parameter in one run."""
     return terms.Var(f"{side.value}_{var.name}", var.sort)
 
@@ -529,7 +531,7 @@ def refuse_forgotten_axioms(whole: Protocol, split: frozenset[terms.Symbol], pub
         if single and not split.isdisjoint(spoken):
             hidden = min(symbol.name for symbol in spoken & split)
             raise SpecificationError(
-                f"the axiom '{axiom.name}' ties {hidden}, which is secret, to {listed(single)}: name it in `secret` "
+                f"the axiom '{axiom.name}' ties {hidden}, which is secret, to {name_list(single)}: name it in `secret` "
                 "if it differs, and in `public` if it is one for both runs"
             )
 
@@ -603,4 +605,4 @@ def _refuse_taken_names(whole: Protocol) -> None:
     names |= {name for action in whole.actions for name in (action.name, *(var.name for var in action.params))}
     clashes = sorted(name for name in names if name.startswith(("left_", "right_", "apart_", "compare_")))
     if clashes:
-        raise SpecificationError(f"{listed(clashes)}: a name of one run may not begin as those of two runs do")
+        raise SpecificationError(f"{name_list(clashes)}: a name of one run may not begin as those of two runs do")

@@ -23,7 +23,7 @@ OWN = {
 }
 
 
-def registered() -> dict[str, str]:
+def registered_protocols() -> dict[str, str]:
     """Return all protocol ids, and for each the ``module:attribute`` of its family.
 
     Raises SpecificationError if two packages register a protocol under the same id.

@@ -19,7 +19,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import combinations
 
 from carnet_spec.language import Draft, Formula, Individual, Kind, MisuseError, Relation, Role, Step, Symbol
-from carnet_spec.language.expressions import called, parameters
+from carnet_spec.language.expressions import describe, parameters
 from carnet_spec.language.notation import show
 from carnet_spec.language.protocol import terms_of_action
 from carnet_spec.language.terms import (
@@ -421,7 +421,7 @@ class DolevYao:
         agent, *arguments = self._parameters(relation, names)
         primitive, sent = form(*arguments), Known(relation, *arguments)
         if not isinstance(primitive, Primitive):
-            raise MisuseError(f"{relation.symbol.name}: a message is made by a primitive, not {called(primitive)}")
+            raise MisuseError(f"{relation.symbol.name}: a message is made by a primitive, not {describe(primitive)}")
         self._require_arguments(relation.symbol, arguments, primitive)
         self._described.add(relation.symbol)
         self._primitives[relation.symbol] = primitive
@@ -671,7 +671,7 @@ def _require_field(field: object) -> None:
             f"a {type(field).__name__} inside of a message can be taken out: give it a relation, and write Known"
         )
     if not isinstance(field, Individual | Known):
-        raise MisuseError(f"a field of a message is an element or Known, not {called(field)}")
+        raise MisuseError(f"a field of a message is an element or Known, not {describe(field)}")
 
 
 def _shape_of(field: Field, described: Container[Symbol]) -> object:

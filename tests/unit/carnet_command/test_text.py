@@ -11,29 +11,29 @@ from hypothesis import strategies as st
 
 from carnet_command.printable import printable
 from carnet_command.progress import ERASE, Heartbeat, LiveLine, Pace
-from carnet_command.text import RULE_WIDTH, counted, hanging, report_width, wrapped
+from carnet_command.text import RULE_WIDTH, hanging, plural, report_width, wrap_text
 from tests.unit.model_check.command import TOY, carnet
 
 
 def test_words_are_wrapped_within_their_margin_and_never_broken() -> None:
-    assert wrapped("why", "one two three", 5, 13) == ["why  one two", "     three"]
+    assert wrap_text("why", "one two three", 5, 13) == ["why  one two", "     three"]
     assert hanging("one two three", 2, 8) == ["one two", "  three"]
     assert hanging("    one two three", 2, 11) == ["    one two", "      three"]
     assert hanging("a digest-of-many-digits", 2, 8) == ["a", "  digest-of-many-digits"]
     assert hanging("") == [""]
-    assert wrapped("why", "", 5) == ["why  "]
+    assert wrap_text("why", "", 5) == ["why  "]
 
 
 @pytest.mark.parametrize(("number", "said"), [(0, "0 moves"), (1, "1 move"), (2, "2 moves"), (1234, "1,234 moves")])
 def test_one_thing_is_counted_as_one(number: int, said: str) -> None:
-    assert counted(number, "move") == said
+    assert plural(number, "move") == said
 
 
 @pytest.mark.parametrize(("columns", "width"), [(20, 40), (40, 40), (60, 60), (80, 78), (200, 78)])
 def test_a_report_is_as_wide_as_its_terminal(columns: int, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     assert report_width() == width
-    assert max(map(len, wrapped("why", "word " * 100))) <= width
+    assert max(map(len, wrap_text("why", "word " * 100))) <= width
     assert max(map(len, hanging("word " * 100))) <= width
 
 

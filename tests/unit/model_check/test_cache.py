@@ -11,7 +11,7 @@ import pytest
 from carnet_check import cache
 from carnet_check.cache import LARGEST, AnswerCache, NotAnAnswerError, _canonical, _digest, open_folder, source_digest
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.solver import keep_answer, known
+from carnet_check.engines.proving.solver import cached_answer, keep_answer
 from carnet_check.errors import UsageError
 
 WHO = ("solver", "1.0")
@@ -27,7 +27,7 @@ def answers(tmp_path: Path) -> AnswerCache:
 
 
 def asked(answers: AnswerCache, text: str = "text", budget: int = 7) -> SolverAnswer | None:
-    return known(answers, "another/id", text, budget, NAMES)
+    return cached_answer(answers, "another/id", text, budget, NAMES)
 
 
 def entry(folder: Path) -> Path:
@@ -212,7 +212,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def made(value: object, what: str = "numbers", text: str = "text") -> object:
-    return cache.memoized(what, text, lambda: value, lambda kept: kept)
+    return cache.memoize(what, text, lambda: value, lambda kept: kept)
 
 
 def test_what_was_made_is_not_made_again_and_keeps_the_order_of_its_names(home: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_damaged_entry_is_made_anew(home: Path, content: str) -> None:
 
 def test_what_cannot_be_read_is_made_anew(home: Path) -> None:
     made("one")
-    assert cache.memoized("numbers", "text", lambda: "2", int) == 2
+    assert cache.memoize("numbers", "text", lambda: "2", int) == 2
 
 
 @pytest.mark.parametrize("how", ["others may write", "no folder", "a relative folder"])

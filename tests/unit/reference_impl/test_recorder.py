@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.recorder import Recorder, TraceFileError, merge_logs, resumed, step, write_trace
+from carnet_ref.recorder import Recorder, TraceFileError, merge_logs, resume_file, step, write_trace
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_spec.trace import Header, TraceEnd
 
@@ -38,10 +38,10 @@ def test_a_process_that_starts_again_goes_on_where_its_clock_stood(tmp_path: Pat
         recorder.record(step("one", "gpu"), "gpu")
         recorder.record(step("two", "gpu"), "gpu")
         sink.write('{"clock": 3, "act')
-    assert resumed(path) == (2, recorder.ends)
+    assert resume_file(path) == (2, recorder.ends)
     assert recorder.ends["gpu"][0] == 2
     assert actions(path.read_text().splitlines()) == ["one", "two"]
-    assert resumed(tmp_path / "absent") == (0, {})
+    assert resume_file(tmp_path / "absent") == (0, {})
 
 
 def test_a_checked_trace_ends_with_where_its_logs_end(tmp_path: Path) -> None:

@@ -432,7 +432,7 @@ class _Model:
             return None if row is None else self._table(name).get(row, False)
         if kind in QUANTIFIERS:
             return None if None in env else self._true.get((tuple(term for term in env if term is not None), formula))
-        return joined(kind, (partial(self._holds, env, part) for part in parts))
+        return connective_value(kind, (partial(self._holds, env, part) for part in parts))
 
     def _value_of(self, env: Scope, term: int) -> int | None:
         kind, name, parts = self._bank.nodes[term]
@@ -468,7 +468,7 @@ def _once(found: Iterator[Env]) -> Iterator[Env]:
             yield each
 
 
-def joined(kind: str, parts: Iterator[Callable[[], bool | None]]) -> bool | None:
+def connective_value(kind: str, parts: Iterator[Callable[[], bool | None]]) -> bool | None:
     """Return the truth value of a conjunction or disjunction; None if it is unknown. ``parts`` are evaluated lazily."""
     first = next(parts)()
     if kind == NOT:

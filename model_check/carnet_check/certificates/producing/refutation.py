@@ -20,7 +20,7 @@ from carnet_check.certificates.producing.grounding import (
     Grounding,
     ProofNeeds,
     TermBank,
-    joined,
+    connective_value,
     proof_needs,
 )
 from carnet_check.kernel import checker
@@ -44,7 +44,7 @@ class Close:
     rewritings: tuple[tuple[int, bool], ...]
 
 
-def closed(bank: TermBank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> Close:
+def close_branch(bank: TermBank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> Close:
     """Return how contradictory facts close a branch; raise NotFound if no rewriting shows the contradiction."""
     equations = [fact for fact in facts if is_equation(bank, fact) and fact not in contradiction]
     needed = list(dict.fromkeys((*contradiction, *_fewest(bank, equations, contradiction))))
@@ -304,7 +304,7 @@ class _Branch:
             facts = [fact for fact in self.known if isinstance(fact, Fact)]
             congruence = Congruence(self.bank, facts)
             if congruence.contradiction is not None:
-                end = closed(self.bank, facts, congruence.contradiction)
+                end = close_branch(self.bank, facts, congruence.contradiction)
                 return self.finished(end, frozenset(end.facts))
             split = self._best_split(facts, congruence)
             if split is not None:
@@ -509,7 +509,7 @@ class Congruence:
             return self._equal(*(self._representative_at(env, part) for part in parts))
         if kind in b.QUANTIFIERS:
             return None
-        return joined(kind, (partial(self.truth, env, part) for part in parts))
+        return connective_value(kind, (partial(self.truth, env, part) for part in parts))
 
     def _representative_at(self, env: Env, term: int) -> int:
         return self.representative(self._bank.ground(env, term))

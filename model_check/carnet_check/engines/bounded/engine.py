@@ -7,14 +7,14 @@ from typing import ClassVar, Self
 
 from carnet_check.engines.bounded.questions import Answer, ClaimStatus, FoundRun, Questions
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
-from carnet_check.engines.exploring.searches import judged
+from carnet_check.engines.exploring.searches import replay_traces
 from carnet_check.engines.interface import Bounded, EngineResult, Plan, Task
 from carnet_check.engines.proving.solver import Z3, require_trusted, solver_version
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.families import axiom_violations
 from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
 from carnet_spec.trace import Trace
 
@@ -50,15 +50,15 @@ class BoundedModelChecking(Bounded):
 
     def intention(self, task: Task) -> str:
         """Return the words for the length of runs, in instances of any size."""
-        return f"every run of up to {counted(self.depth, 'step')}, for {ANY_NUMBER}, by {solver_version()}"
+        return f"every run of up to {plural(self.depth, 'step')}, for {ANY_NUMBER}, by {solver_version()}"
 
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         """Return the words that only the number of steps is bounded."""
-        return (f"{self.name}: up to {counted(self.depth, 'step')}, rules counted, {ANY_NUMBER}",)
+        return (f"{self.name}: up to {plural(self.depth, 'step')}, rules counted, {ANY_NUMBER}",)
 
     def budget(self, profile: Profile) -> str:
         """Return the words for the length of runs, and the solver's budget."""
-        return f"{counted(self.depth, 'step')}, {self.rlimit:,} solver units per claim and number of steps"
+        return f"{plural(self.depth, 'step')}, {self.rlimit:,} solver units per claim and number of steps"
 
     def require_runnable(self, task: Task) -> None:
         """Raise UsageError if Z3 fails its self-test."""
@@ -85,9 +85,9 @@ class BoundedModelChecking(Bounded):
 
         def told(claim: str, threat: str, steps: int) -> None:
             under = f" under {threat}" if threat else ""
-            listener.status(f"{variant}: {self.name}, {claim}{under}, {counted(steps, 'step')}")
+            listener.status(f"{variant}: {self.name}, {claim}{under}, {plural(steps, 'step')}")
 
-        listener.status(f"{variant}: writing down runs of {counted(self.depth, 'step')}")
+        listener.status(f"{variant}: writing down runs of {plural(self.depth, 'step')}")
         try:
             with task.runner.pool(solver_version) as pool:
                 return Questions(plan, self.depth, self.rlimit).answered(pool, told)
@@ -112,7 +112,7 @@ class BoundedModelChecking(Bounded):
         stopped = _stopped(standing)
         if stopped and bound < 1:
             return self._row(task, plan, claim, threat, Verdict.UNKNOWN, stopped)
-        told = f"no run of up to {counted(bound, 'step')}, rules counted, breaks it; {ANY_NUMBER}; {solver_version()}"
+        told = f"no run of up to {plural(bound, 'step')}, rules counted, breaks it; {ANY_NUMBER}; {solver_version()}"
         detail = f"{told}; {stopped}" if stopped else told
         return replace(self._row(task, plan, claim, threat, Verdict.HOLDS_TO, detail), bound=bound)
 
@@ -120,7 +120,7 @@ class BoundedModelChecking(Bounded):
         if run.problems:
             return self._row(task, plan, claim, threat, Verdict.ERROR, "; ".join(run.problems))
         steps, size = run.violations[claim.name].steps, run.instance_of(claim.name).words
-        detail = f"{counted(len(steps), 'step')} to the violation, rules counted" + (f"; with {size}" if size else "")
+        detail = f"{plural(len(steps), 'step')} to the violation, rules counted" + (f"; with {size}" if size else "")
         return replace(self._row(task, plan, claim, threat, Verdict.VIOLATED, detail), steps=steps)
 
     def _row(self, task: Task, plan: Plan, claim: Claim, threat: Threat, verdict: Verdict, detail: str) -> Result:
@@ -143,7 +143,7 @@ def _stopped(standing: ClaimStatus) -> str:
     last = standing.last
     if last is None:
         return ""
-    steps = counted(last.steps, "step")
+    steps = plural(last.steps, "step")
     if last.is_refuted:
         return f"the solver says that {steps} break it, and shows no structure in which they do within its budget"
     return f"nothing is established about {steps}: {last.reason}"
@@ -185,7 +185,7 @@ def _replayed(protocol: Protocol, threat: Threat, claim: str, found: FoundRun) -
         return _refused(f"the interpreter refuses the structure of the counterexample to {claim}: {error}")
     if wrong := axiom_violations(judge, threat):
         return _refused(*wrong)
-    return judged(judge, run, [protocol.claim(claim).checked], ())
+    return replay_traces(judge, run, [protocol.claim(claim).checked], ())
 
 
 def _refused(*problems: str) -> Exploration:

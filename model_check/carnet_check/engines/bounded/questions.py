@@ -14,9 +14,9 @@ from typing import Any
 from carnet_check.engines.interface import Plan
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.engines.proving.solver import limited_memory, why_unknown
-from carnet_check.exports.smtlib import Declarations, at_most, member_name, quoted, sort_name, symbol_name, text
+from carnet_check.exports.smtlib import Declarations, at_most, member_name, quote_symbol, sort_name, symbol_name, text
 from carnet_check.obligations.preconditions import Change, Conditional, Sure
-from carnet_check.obligations.reading import Hypothesis, Reading, Steps, read
+from carnet_check.obligations.reading import Hypothesis, Reading, Steps, read_protocol
 from carnet_check.reserved_symbols import Purpose, ReservedSymbol
 from carnet_command.worker import Lost
 from carnet_command.workers import Pool
@@ -49,7 +49,7 @@ class Questions:
         self._plan = plan
         self._depth = depth
         self._rlimit = rlimit
-        self._reading = read(plan.protocol)
+        self._reading = read_protocol(plan.protocol)
 
     def answered(self, pool: Pool, told: OnAnswer) -> list[ClaimStatus]:
         """Return the status of each pair of claim and threat model, in the plan's order."""
@@ -448,8 +448,9 @@ def _assertion(formula: Term) -> str:
 
 
 def _definition(symbol: Symbol, params: tuple[Var, ...], value: Term) -> str:
-    bound = " ".join(f"({text(var)} {quoted(sort_name(var.sort))})" for var in params)
-    return f"(define-fun {quoted(symbol_name(symbol))} ({bound}) {quoted(sort_name(symbol.result))} {text(value)})"
+    bound = " ".join(f"({text(var)} {quote_symbol(sort_name(var.sort))})" for var in params)
+    name, sort = quote_symbol(symbol_name(symbol)), quote_symbol(sort_name(symbol.result))
+    return f"(define-fun {name} ({bound}) {sort} {text(value)})"
 
 
 # -- The reserved symbols for states and steps of a run: one for each place in it ------------------

@@ -44,7 +44,7 @@ from carnet_check.semantics.fairness import (
     with_rules_as_steps,
 )
 from carnet_spec.language import Eventually, Goal, Instance, Protocol
-from carnet_spec.language.analysis.fair_parts import divided
+from carnet_spec.language.analysis.fair_parts import divide_fair_steps
 from carnet_spec.trace import Trace, TraceStep
 
 RESPONSE = "$response "
@@ -74,7 +74,7 @@ def lassos(
     for group in _together(stepwise, instance, liveness):
         if found and found[-1].stopped_by is not None:
             break
-        parts = divided(stepwise, [each for _, each in group])
+        parts = divide_fair_steps(stepwise, [each for _, each in group])
         judge = Interpreter(parts, divided_instance(instance, parts))
         visited = _Visited(
             judge, [each for _, each in group], Watch(_left(caps, found), watch), reduction, searches or GraphSearch

@@ -64,7 +64,7 @@ class Memo(dict[int, Answer], Generic[Answer]):
         user.grow(self.reads)
 
 
-def joined(parts: Sequence[Memo[Answer]], combine: Callable[[list[Answer]], Answer]) -> Memo[Answer]:
+def join_memos(parts: Sequence[Memo[Answer]], combine: Callable[[list[Answer]], Answer]) -> Memo[Answer]:
     """Return a memo of the joint answers of several."""
     memo = Memo(lambda bits: combine([part[bits & part.reads] for part in parts]), parts[0].before_forgetting)
     for part in parts:
@@ -72,7 +72,7 @@ def joined(parts: Sequence[Memo[Answer]], combine: Callable[[list[Answer]], Answ
     return memo
 
 
-def arranged(
+def join_in_pairs(
     leaves: Sequence[Memo[Answer]], sample: Sequence[int], combine: Callable[[list[Answer]], Answer], most: float
 ) -> list[Memo[Answer]]:
     """Join memos in pairs, first the pair that distinguishes the fewest states of a sample, up to ``most`` of these."""
@@ -99,7 +99,7 @@ def arranged(
             heapq.heappush(waiting, (count(memos[one].reads | memos[two].reads), True, one, two))
             continue
         number = max(memos) + 1
-        both = joined([memos.pop(one), memos.pop(two)], combine)
+        both = join_memos([memos.pop(one), memos.pop(two)], combine)
         alone[number] = count(both.reads)
         for other in memos:
             heapq.heappush(waiting, (max(alone[other], alone[number]), False, other, number))

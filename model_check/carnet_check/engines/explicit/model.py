@@ -325,7 +325,7 @@ def spent_by(model: Model, step: CompiledStep) -> int:
     return model.layout.spent if step.action.cost else 0
 
 
-def paid(touched: int, cleared: int, bits: int, step: CompiledStep, spent: int) -> tuple[int, int]:
+def add_cost(touched: int, cleared: int, bits: int, step: CompiledStep, spent: int) -> tuple[int, int]:
     """Return masks that also add the cost of the step to the amount spent."""
     if not spent:
         return touched, cleared

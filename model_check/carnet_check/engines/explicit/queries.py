@@ -58,7 +58,7 @@ class Queries:
         self.layout = layout
         self.folding = folding
         self.instance = layout.instance
-        self.namespace: dict[str, Any] = {"unused": unused}
+        self.namespace: dict[str, Any] = {"unused": unused_elements}
         self._known_as: dict[tuple[str, str], str] = {}
         self._helpers: Lines = []
         self._count = 0
@@ -286,7 +286,9 @@ def _is_known(term: Term, names: Names) -> bool:
     return all(var.name in names for var in terms.free_variables(term))
 
 
-def unused(s: int, masks: Mapping[Row, int], first: frozenset[Row], pool: Row, drawn: Sequence[str]) -> tuple[str, ...]:
+def unused_elements(
+    s: int, masks: Mapping[Row, int], first: frozenset[Row], pool: Row, drawn: Sequence[str]
+) -> tuple[str, ...]:
     """Return the elements of the pool that are neither used nor drawn, in order."""
     return tuple(
         element for element in pool if (not s & masks[element,]) != ((element,) in first) and element not in drawn

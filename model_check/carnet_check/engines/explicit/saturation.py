@@ -18,7 +18,7 @@ Writes = dict[Place, Value]
 Change = tuple[int, int] | None  #: Masks such that ``(s | first) ^ second`` is the changed state; None for no change.
 
 
-def changed(s: int, change: Change) -> int:
+def apply_change(s: int, change: Change) -> int:
     """Return a state after a change."""
     return s if change is None else (s | change[0]) ^ change[1]
 
@@ -79,7 +79,7 @@ class Rule(Memo[Change]):
                 self.fired = True
                 written |= writes
             change = self._layout.written(written.items(), self.forget)
-            after = changed(s, change)
+            after = apply_change(s, change)
             touched, cleared = touched | change[0], cleared | change[1]
             if after == s:
                 return (touched, cleared) if touched else None
@@ -114,7 +114,7 @@ class Saturation:
 
     def start(self) -> int:
         """Return the first state, saturated."""
-        return changed(0, self._closure(frozenset(range(len(self.rules)))).answer(0))
+        return apply_change(0, self._closure(frozenset(range(len(self.rules)))).answer(0))
 
     def _woken_by(self, place: Place, value: Value) -> frozenset[int]:
         """Return the numbers of the rules that a write may affect; of values, only false is distinguished."""
@@ -150,7 +150,7 @@ class Saturation:
             change = self.rules[number].answer(s)
             if change is None:
                 continue
-            after = changed(s, change)
+            after = apply_change(s, change)
             touched, cleared = touched | change[0], cleared | change[1]
             if after != s:
                 s = after

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from carnet_check.engines.checkpoints import SearchCheckpoint
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
-from carnet_check.engines.explicit.memory import Memo, arranged, kinds
-from carnet_check.engines.explicit.model import CompiledStep, Model, Monitor, can_afford, paid, spent_by
-from carnet_check.engines.explicit.saturation import Change, changed
+from carnet_check.engines.explicit.memory import Memo, join_in_pairs, kinds
+from carnet_check.engines.explicit.model import CompiledStep, Model, Monitor, add_cost, can_afford, spent_by
+from carnet_check.engines.explicit.saturation import Change, apply_change
 from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_check.engines.exploration import Exploration
 from carnet_check.errors import UsageError
@@ -154,7 +154,7 @@ def expander(model: Model, step: CompiledStep, tally: Callable[[Memo[Moves | Non
             touched, cleared = model.layout.written(writes.items(), memo.forget)
             if touched & ~memo.reads == 0 and (bits | touched) ^ cleared == bits and not spent:
                 continue
-            effects.append((*paid(touched, cleared, bits, step, spent), model.saturation.after(writes)))
+            effects.append((*add_cost(touched, cleared, bits, step, spent), model.saturation.after(writes)))
         return Moves(tuple(effects), (step.action.name,) * len(made)) if made else None
 
     memo = Memo(work_out, tally)
@@ -396,8 +396,8 @@ class PackedSearch(SearchState):
         self._join(sample, WORTHWHILE * len(sample))
 
     def _join(self, sample: Sequence[int], most: float) -> None:
-        self.moving = arranged(self.joinable, sample, all_moves, most)
-        self.looking = arranged(
+        self.moving = join_in_pairs(self.joinable, sample, all_moves, most)
+        self.looking = join_in_pairs(
             list(self.lookouts.values()), sample, lambda parts: tuple(itertools.chain.from_iterable(parts)), most
         )
 
@@ -420,10 +420,10 @@ class PackedSearch(SearchState):
                 continue
             cost = step.action.cost if layout.spent else 0
             for writes, chosen in step.moves(before):
-                t = changed(before, layout.written(writes.items(), lambda: None)) + cost
+                t = apply_change(before, layout.written(writes.items(), lambda: None)) + cost
                 deductions = self.model.saturation.after(writes)
                 if deductions is not None:
-                    t = changed(t, deductions.answer(t))
+                    t = apply_change(t, deductions.answer(t))
                 if after == (t if canonical is None else canonical(t)):
                     names = (var.name for var in step.action.params)
                     args = tuple(zip(names, chosen, strict=True))

@@ -13,9 +13,9 @@ from typing import Any
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
 from carnet_check.engines.explicit.layout import Condition, changes, conditions_in
 from carnet_check.engines.explicit.memory import Memo
-from carnet_check.engines.explicit.model import CompiledStep, Model, can_afford, paid, spent_by
+from carnet_check.engines.explicit.model import CompiledStep, Model, add_cost, can_afford, spent_by
 from carnet_check.engines.explicit.queries import Domain, Draw, Queries
-from carnet_check.engines.explicit.saturation import Writes, changed
+from carnet_check.engines.explicit.saturation import Writes, apply_change
 from carnet_check.engines.explicit.search import (
     SAMPLE,
     MemoisedChange,
@@ -198,7 +198,7 @@ class RandomStream:
     def drawn(self) -> int:
         """Return the next 64 bits."""
         self.state = (self.state + STRIDE) & _WORD
-        return mixed(self.state)
+        return mix(self.state)
 
     def below(self, bound: int) -> int:
         """Return a number below ``bound``, uniform up to one part in ``2**32 / bound``."""
@@ -207,10 +207,10 @@ class RandomStream:
 
 def chance_of(seed: int, walk: int) -> RandomStream:
     """Return the random stream of one walk, independent of other walks."""
-    return RandomStream(mixed(seed) ^ mixed(mixed(walk) + STRIDE & _WORD))
+    return RandomStream(mix(seed) ^ mix(mix(walk) + STRIDE & _WORD))
 
 
-def mixed(state: int) -> int:
+def mix(state: int) -> int:
     """Return 64 mixed bits: the finaliser of SplitMix64."""
     spread = (state ^ state >> 30) * _FIRST & _WORD
     spread = (spread ^ spread >> 27) * _SECOND & _WORD
@@ -387,7 +387,7 @@ def _memo(model: Model, step: CompiledStep, guards: GuardObserver | None) -> Mem
         effects: list[MemoisedChange] = []
         for writes, _ in made:
             masks = model.layout.written(writes.items(), memo.forget)
-            effects.append((*paid(*masks, bits, step, spent), model.saturation.after(writes)))
+            effects.append((*add_cost(*masks, bits, step, spent), model.saturation.after(writes)))
         return Moves(tuple(effects), (step.action.name,) * len(made)) if made else None
 
     memo = Memo(work_out)
@@ -413,4 +413,4 @@ def _after(s: int, moves: Moves | None, way: int) -> int:
     assert moves is not None
     touched, cleared, deductions = moves.effects[way]
     after = (s | touched) ^ cleared
-    return after if deductions is None else changed(after, deductions.answer(after))
+    return after if deductions is None else apply_change(after, deductions.answer(after))

@@ -45,7 +45,7 @@ from carnet_check.loading.extent import Explored, available_memory, fixed_in_wor
 from carnet_check.loading.families import axiom_violations
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.semantics import Interpreter
-from carnet_command.text import counted, listed
+from carnet_command.text import join_words, plural
 from carnet_command.worker import Lost, tell
 from carnet_command.workers import WorkerPool
 from carnet_spec.language import Goal, Instance, Invariant, Profile, Protocol
@@ -159,7 +159,7 @@ class Searcher(Explores):
             if parts:
                 listener.status("; ".join(parts))
 
-        listener.status(counted(len(searches), "exploration"))
+        listener.status(plural(len(searches), "exploration"))
         for each, found in self.searched(searches, task.jobs, progress, before):
             where = "directed run" if each.directed else each.threat
             where += f", {', '.join(each.liveness)}" if each.liveness else ""
@@ -336,7 +336,7 @@ def results(
         on_progress([running[slot] for slot in sorted(running)])
 
 
-def failed(task: Search, error: Exception) -> Coverage:
+def failed_search(task: Search, error: Exception) -> Coverage:
     """Return the coverage of a search that ended with an error."""
     return Coverage(task, failure=f"{type(error).__name__}: {error}")
 
@@ -348,7 +348,7 @@ def _run(part: tuple[Visits, Search, int]) -> Iterator[Progress | CacheStatistic
     except MemoryError:
         raise
     except Exception as error:  # a failed search becomes an error of its claims and stops no other
-        yield failed(task, error)
+        yield failed_search(task, error)
 
 
 # -- Cached explorations: what is stored, and what is trusted --------------------------------------
@@ -638,7 +638,7 @@ class Walker(Searcher):
         yield from map(_left_open, found)
         for plan in task.plans:
             if plan.stated:
-                told = f"random walks judge no liveness, so they say nothing of {listed(plan.stated)}"
+                told = f"random walks judge no liveness, so they say nothing of {join_words(plan.stated)}"
                 yield f"{plan.protocol.variant}: {told}"
 
 
@@ -652,6 +652,6 @@ def _left_open(found: Coverage) -> str:
         f"{found.search.variant} · {found.search.threat}: {found.covered}",
         f"goals not reached: {', '.join(missed) or 'none'}",
         f"never taken: {', '.join(walked.idle) or 'none'}",
-        f"of {counted(len(guards), 'guard')} {held} seen to hold and {failed} to fail",
+        f"of {plural(len(guards), 'guard')} {held} seen to hold and {failed} to fail",
     )
     return "; ".join(told)

@@ -19,7 +19,7 @@ from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, Replays
 from carnet_check.semantics.fairness import agree, objection, rules_as_steps, with_rules_as_steps
-from carnet_command.text import counted, listed
+from carnet_command.text import join_words, plural
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Profile, Protocol
 from carnet_spec.language.printing import fair_steps
 from carnet_spec.trace import Trace
@@ -161,7 +161,7 @@ def search_in(
         threat=task.threat,
         watch=watch,
     )
-    return judged(judge, found, invariants, wanted)
+    return replay_traces(judge, found, invariants, wanted)
 
 
 def _lively(explorer: Visits, task: Search, protocol: Protocol, instance: Instance, watch: Watch | None) -> Exploration:
@@ -180,7 +180,7 @@ def _lively(explorer: Visits, task: Search, protocol: Protocol, instance: Instan
     judge = Interpreter(with_rules_as_steps(protocol, liveness), instance)
     problems = (*found.problems, *_objections(judge, found, liveness))
     accepted = replace(found, violations={}, problems=problems)
-    reached = judged(judge, accepted, (), [trigger_of(live) for live in liveness])
+    reached = replay_traces(judge, accepted, (), [trigger_of(live) for live in liveness])
     return replace(reached, violations=found.violations)
 
 
@@ -206,7 +206,7 @@ def _directed(
             threat=task.threat,
             watch=watch,
         )
-        return judged(Interpreter(part, instance), found, (), goals)
+        return replay_traces(Interpreter(part, instance), found, (), goals)
 
     found = look(honest)
     if all(goal.name in found.goals for goal in goals) or honest.actions == protocol.actions:
@@ -230,7 +230,7 @@ def reaches(replays: Replays, goal: Goal, trace: Trace) -> bool:
     return replays.interpreter.witness(goal.params, goal.body, replays.end(trace.steps)) is not None
 
 
-def judged(
+def replay_traces(
     judge: Interpreter, found: Exploration, invariants: Sequence[Invariant], goals: Sequence[Goal]
 ) -> Exploration:
     """Return the exploration, with the interpreter's objections to its traces added to its problems."""
@@ -267,10 +267,10 @@ def moves(protocol: Protocol, trace: Trace) -> int:
 def describe_length(protocol: Protocol, trace: Trace) -> str:
     """Return the words for the length of a violation: the number of steps, or that the run is a lasso."""
     if trace.loop is None:
-        return f"{counted(moves(protocol, trace), 'step')} to the violation"
+        return f"{plural(moves(protocol, trace), 'step')} to the violation"
     way, rest = (replace(trace, steps=part) for part in (trace.steps[: trace.loop], trace.steps[trace.loop :]))
-    for_ever = f"then {counted(moves(protocol, rest), 'step')} again and again" if rest.steps else "then none any more"
-    return f"{counted(moves(protocol, way), 'step')}, {for_ever}"
+    for_ever = f"then {plural(moves(protocol, rest), 'step')} again and again" if rest.steps else "then none any more"
+    return f"{plural(moves(protocol, way), 'step')}, {for_ever}"
 
 
 # -- The caps of explorations ----------------------------------------------------------------------
@@ -306,7 +306,7 @@ def within(caps: Caps, jobs: int, limits: Caps) -> Caps:
 def adversary(profile: Profile) -> str:
     """Return the words for the adversary's budget in a profile."""
     budget = profile.budget
-    return "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
+    return "unbounded adversary" if budget is None else f"at most {plural(budget, 'active adversary move')}"
 
 
 def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
@@ -350,7 +350,7 @@ def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
         return detail
     live = next(live for live in plan.liveness if live.name == claim)
     verb = "is" if len(live.fair) == 1 else "are"
-    fair = f"if {listed(fair_steps(live))} {verb} taken fairly" if live.fair else "with no fairness assumption"
+    fair = f"if {join_words(fair_steps(live))} {verb} taken fairly" if live.fair else "with no fairness assumption"
     return f"{live.sentence} ({fair}; {detail})"
 
 

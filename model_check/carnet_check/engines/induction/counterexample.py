@@ -22,7 +22,7 @@ from carnet_check.exports.smtlib import at_most, problem, sort_name, symbol_name
 from carnet_check.loading import families
 from carnet_check.reserved_symbols import Purpose, ReservedSymbol, stand_in
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
-from carnet_check.wording import applied, fill_places
+from carnet_check.wording import application, fill_places
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
 from carnet_spec.language import Instance, Protocol, Row, Sort, SpecificationError, Symbol, Term, Threat
@@ -61,10 +61,10 @@ def counterexamples_to(obligation: Obligation, rlimit: int, budget: Budget) -> I
 
     Raises EngineDisagreement if the interpreter does not confirm the solver's model.
     """
-    return (confirmed(obligation, found) for found in SmallModel(obligation, rlimit, budget).states())
+    return (confirm(obligation, found) for found in SmallModel(obligation, rlimit, budget).states())
 
 
-def confirmed(obligation: Obligation, found: Structure) -> Counterexample:
+def confirm(obligation: Obligation, found: Structure) -> Counterexample:
     """Take the step of ``obligation`` in the interpreter, from the state of the model, and evaluate both states.
 
     The weakest precondition is not used here. All updates are applied: that a defence's updates take place is a
@@ -168,14 +168,14 @@ def _state(structure: Structure, near: frozenset[Symbol]) -> Iterator[tuple[str,
     beside: list[str] = []
     for symbol, table in structure.functions.items():
         for row, value in sorted(table.items()):
-            said = applied(symbol, row)
+            said = application(symbol, row)
             if said == value or isinstance(symbol, ReservedSymbol):
                 continue
             place = beside if symbol not in near else before if symbol.mutable else fixed
             place.append(f"{said} = {value}")
     for symbol, rows in structure.relations.items():
         if not isinstance(symbol, ReservedSymbol):
-            (before if symbol.mutable else fixed).extend(applied(symbol, row) for row in sorted(rows))
+            (before if symbol.mutable else fixed).extend(application(symbol, row) for row in sorted(rows))
     yield from (("before", before), ("fixed", fixed), ("beside", beside))
 
 
@@ -194,13 +194,13 @@ def _paragraph(title: str, parts: list[str], width: int = 90) -> Iterator[str]:
 def _changes(before: Structure, after: Structure) -> Iterator[str]:
     for symbol, rows in after.relations.items():
         old = before.relations[symbol]
-        yield from (f"+{applied(symbol, row)}" for row in sorted(rows - old))
-        yield from (f"-{applied(symbol, row)}" for row in sorted(old - rows))
+        yield from (f"+{application(symbol, row)}" for row in sorted(rows - old))
+        yield from (f"-{application(symbol, row)}" for row in sorted(old - rows))
     for symbol, table in after.functions.items():
         for row, value in table.items():
             was = before.functions[symbol][row]
             if was != value:
-                yield f"{applied(symbol, row)}: {was} → {value}"
+                yield f"{application(symbol, row)}: {was} → {value}"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -587,7 +587,7 @@ def _shown(asked: _Asked) -> Iterator[Cti]:
         except EngineDisagreement as problem:
             yield Cti(id, unconfirmed=str(problem))
         else:
-            yield told(found) if found else Cti(id, unconfirmed="the solver gives no small state within its budget")
+            yield as_cti(found) if found else Cti(id, unconfirmed="the solver gives no small state within its budget")
 
 
 def failing_step(
@@ -628,7 +628,7 @@ def _as_failing_step(found: Counterexample, protocol: Protocol, threat: Threat |
     return FailingStep(judge.instance, state, step, tuple(false))
 
 
-def told(found: Counterexample) -> Cti:
+def as_cti(found: Counterexample) -> Cti:
     """Return a counterexample as plain texts, for reports and other processes."""
     obligation, before = found.obligation, found.before
     action, invariant = obligation.action, obligation.invariant

@@ -27,11 +27,11 @@ from carnet_check.engines.induction.obligations import (
     obligations,
     obligations_of,
     obligations_of_action,
-    simplified,
+    simplify,
     system,
 )
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, Workers, ask, ask_apart, solve
-from carnet_check.engines.induction.strengthening import WORK, strengthened
+from carnet_check.engines.induction.strengthening import WORK, strengthen
 from carnet_check.engines.interface import (
     FRAME,
     AnswersObligations,
@@ -62,7 +62,7 @@ from carnet_check.engines.interface import (
     Strengthens,
     Task,
 )
-from carnet_check.engines.proving.certified import CertifiedDesign, certified
+from carnet_check.engines.proving.certified import CertifiedDesign, check_designs
 from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome, Unbounded
 from carnet_check.engines.proving.solver import (
     Z3,
@@ -72,7 +72,7 @@ from carnet_check.engines.proving.solver import (
     solver_is_installed,
     solver_version,
 )
-from carnet_check.engines.proving.solver import known as remembered
+from carnet_check.engines.proving.solver import cached_answer as remembered
 from carnet_check.engines.runner import Listener, Runner, Shard, ShardReport
 from carnet_check.exports.smtlib import Declarations, Statement, problem, statement
 from carnet_check.loading.families import NO_THREAT, Source
@@ -80,7 +80,7 @@ from carnet_check.obligations import layers
 from carnet_check.obligations import obligations as unsimplified
 from carnet_check.results import Result
 from carnet_command.progress import Pace
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import Action, Claim, Effect, Eventually, Goal, Profile, Protocol, Symbol, Threat, terms
 
 SHOWN = 3  #: The most open obligations of a claim that are named.
@@ -187,19 +187,19 @@ class Induction(
         if not self._may_certify(task):
             return {}, ()
         listener.status("checking certificates")
-        designs, remarks = certified(task.source, task.plans, task.jobs)
+        designs, remarks = check_designs(task.source, task.plans, task.jobs)
         for variant, design in designs.items():
             refused, every = design.refused, len(design.composition.obligations)
-            proved = f"certificates prove {every - len(refused):,} of {counted(every, 'obligation')}"
+            proved = f"certificates prove {every - len(refused):,} of {plural(every, 'obligation')}"
             listener.line(f"{variant}: {proved} in {design.seconds:.1f} s")
             if refused:
                 first = ", ".join(f"{id} ({why})" for id, why in list(refused.items())[:SHOWN])
                 more = ", …" if len(refused) > SHOWN else ""
-                told = f"{counted(len(refused), 'obligation')} without a certificate that fits, so Z3 was asked"
+                told = f"{plural(len(refused), 'obligation')} without a certificate that fits, so Z3 was asked"
                 remarks += (f"{variant}: {told}: {first}{more}",)
             if design.spoilt:
                 id, why = min(design.spoilt.items())
-                told = f"{counted(len(design.spoilt), 'certificate')} of conditions of liveness proves nothing"
+                told = f"{plural(len(design.spoilt), 'certificate')} of conditions of liveness proves nothing"
                 remarks += (f"{variant}: {told}, so Z3 was asked: {id} ({why})",)
         return designs, remarks
 
@@ -307,7 +307,7 @@ class Induction(
     ) -> Strengthening:
         """Ask about guesses that exclude states from which the induction fails."""
         with Workers(1) as workers:
-            return strengthened(protocol, threat, claims, guesses, self.rlimit, workers, listener, work)
+            return strengthen(protocol, threat, claims, guesses, self.rlimit, workers, listener, work)
 
     # -- what else it can do ----------------------------------------------------------------------
 
@@ -435,13 +435,13 @@ def _covers(protocol: Protocol, model: Threat | None, key: tuple[str, str]) -> b
 
 def _detail(proof: ClaimProof) -> str:
     if proof.proved:
-        told = f"any number of everything; rests on {counted(len(proof.lemmas), 'lemma')}"
+        told = f"any number of everything; rests on {plural(len(proof.lemmas), 'lemma')}"
         if not proof.certified:
             return told
         asked = f" and {proof.asked:,} by Z3" if proof.asked else ""
-        return f"{told}; {counted(proof.certified, 'obligation')} by certificate{asked}"
+        return f"{told}; {plural(proof.certified, 'obligation')} by certificate{asked}"
     missing = proof.missing
-    told = proof.reason or f"{counted(len(missing), 'obligation')} open: " + ", ".join(missing[:SHOWN])
+    told = proof.reason or f"{plural(len(missing), 'obligation')} open: " + ", ".join(missing[:SHOWN])
     return told + (", …" if len(missing) > SHOWN else "")
 
 
@@ -497,8 +497,8 @@ class SolverSteps(StepProofs):
     def follows(self, given: Mapping[str, terms.Term], goal: terms.Term) -> ObligationAnswer:
         """Ask first with only those invariants whose mutable symbols all occur in the given formulas or the goal."""
         declarations, shared = self._system.declarations, self._system.step_hypotheses
-        own = tuple(statement(name, simplified(formula), declarations) for name, formula in given.items())
-        denied = statement(GOAL, terms.negation(simplified(goal)), declarations)
+        own = tuple(statement(name, simplify(formula), declarations) for name, formula in given.items())
+        denied = statement(GOAL, terms.negation(simplify(goal)), declarations)
         every = (*shared, *given)
         spoken = {name for each in (*own, denied) for name in each.symbols}
         near = tuple(

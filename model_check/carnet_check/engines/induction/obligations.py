@@ -273,7 +273,7 @@ def fresh_values_differ(action: Action) -> Term:
 def instance_of(invariant: Invariant) -> Term:
     """Return the invariant at arbitrary constants."""
     values: dict[Var, Term] = {param: stand_in(Purpose.SKOLEM, param) for param in invariant.params}
-    return simplified(substitute(invariant.body, values))
+    return simplify(substitute(invariant.body, values))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def with_constants(action: Action) -> Action:
     values: dict[Var, Term] = {param: stand_in(Purpose.PARAMETER, param) for param in action.params}
 
     def ground(term: Term) -> Term:
-        return simplified(substitute(term, values))
+        return simplify(substitute(term, values))
 
     return replace(
         action,
@@ -332,7 +332,7 @@ def _changed(update: Update, args: tuple[Term, ...], before: Term, switches: boo
         pattern: arg for pattern, arg in places if isinstance(pattern, Var) and pattern in update.each
     }
     equalities = [equal(arg, substitute(pattern, matched)) for pattern, arg in places if pattern not in matched]
-    test = both(*equalities, simplified(substitute(update.when, matched)))
+    test = both(*equalities, simplify(substitute(update.when, matched)))
     if switches and update.defence is not None:
         test = both(test, switch(update))
     match update.effect:
@@ -365,7 +365,7 @@ def at_start(initial: Iterable[Initial], symbols: Iterable[Symbol]) -> Callable[
         start = fixed[symbol]
         if start is None:
             return FALSE
-        return simplified(substitute(start.value, dict(zip(start.params, args, strict=True))))
+        return simplify(substitute(start.value, dict(zip(start.params, args, strict=True))))
 
     return lambda formula: replace_symbols(formula, fixed, value)
 
@@ -383,7 +383,7 @@ def replace_symbols(
             return value(rebuilt.symbol, rebuilt.args)
         return rebuilt
 
-    return simplified(visit(formula))
+    return simplify(visit(formula))
 
 
 # -- Formula constructors that simplify trivially true or false parts ------------------------------
@@ -437,28 +437,28 @@ def implication(premise: Term, conclusion: Term) -> Term:
     return Implies(premise, conclusion)
 
 
-def simplified(term: Term) -> Term:
+def simplify(term: Term) -> Term:
     """Simplify trivially true or false parts everywhere in ``term``."""
     match term:
         case Var() | Member() | Truth():
             return term
         case Apply(symbol, args):
-            return Apply(symbol, tuple(simplified(arg) for arg in args)) if args else term
+            return Apply(symbol, tuple(simplify(arg) for arg in args)) if args else term
         case Equal(left, right):
-            return equal(simplified(left), simplified(right))
+            return equal(simplify(left), simplify(right))
         case Not(body):
-            return negation(simplified(body))
+            return negation(simplify(body))
         case And(parts):
-            return both(*(simplified(part) for part in parts))
+            return both(*(simplify(part) for part in parts))
         case Or(parts):
-            return either(*(simplified(part) for part in parts))
+            return either(*(simplify(part) for part in parts))
         case Implies(premise, conclusion):
-            return implication(simplified(premise), simplified(conclusion))
+            return implication(simplify(premise), simplify(conclusion))
         case IfThenElse(test, then, otherwise):
-            return choose(simplified(test), simplified(then), simplified(otherwise))
+            return choose(simplify(test), simplify(then), simplify(otherwise))
         case Forall(bound, body):
-            inner = simplified(body)
+            inner = simplify(body)
             return TRUE if inner == TRUE else Forall(bound, inner)
         case Exists(bound, body):
-            inner = simplified(body)
+            inner = simplify(body)
             return FALSE if inner == FALSE else Exists(bound, inner)

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from carnet_check.cache import AnswerCache
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.solver import keep_answer, known, limited_memory, why_unknown
+from carnet_check.engines.proving.solver import cached_answer, keep_answer, limited_memory, why_unknown
 from carnet_check.exports.obligation_text import digest
 from carnet_check.exports.smtlib import Declarations, Statement, problem
 from carnet_command.worker import Lost
@@ -257,7 +257,7 @@ class Workers:
             for each in batch.questions
         }
         names = {question.id: question.attempts[-1] for question in batch.questions}
-        found = {id: known(self._before, id, text, batch.rlimit, names[id]) for id, text in texts.items()}
+        found = {id: cached_answer(self._before, id, text, batch.rlimit, names[id]) for id, text in texts.items()}
         yield from (answer for answer in found.values() if answer is not None)
         rest = replace(batch, questions=tuple(each for each in batch.questions if found[each.id] is None))
         for answer in self._asked(rest):

@@ -19,7 +19,7 @@ from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.solver import load_hints
 from carnet_check.engines.runner import Listener
 from carnet_check.semantics import Interpreter
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import Invariant, Protocol, Symbol, Threat
 from carnet_spec.language.terms import (
     TRUE,
@@ -45,7 +45,7 @@ ADOPTED = 2  #: How many guesses are taken that exclude the same state.
 DEEPEST = 4  #: How many guesses, each to prove the next, may have been taken before they are proved.
 
 
-def strengthened(
+def strengthen(
     protocol: Protocol,
     threat: Threat | None,
     claims: Collection[str],
@@ -186,7 +186,7 @@ class _Search:
     @property
     def limit(self) -> str:
         """What ended the search although something was left to try, or nothing."""
-        return counted(MOST_COUNTEREXAMPLES, "counterexample") if self._looked_at >= MOST_COUNTEREXAMPLES else ""
+        return plural(MOST_COUNTEREXAMPLES, "counterexample") if self._looked_at >= MOST_COUNTEREXAMPLES else ""
 
     @property
     def undecided(self) -> int:

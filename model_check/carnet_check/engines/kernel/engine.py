@@ -42,7 +42,7 @@ from carnet_check.exports.obligation_text import Provable
 from carnet_check.loading.families import Source
 from carnet_check.obligations import Layer, Obligation, attempts, layers, obligations
 from carnet_check.results import Result
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_command.workers import WorkerPool
 from carnet_spec.language import Claim, Eventually, Profile, Protocol, SpecificationError, Threat
 
@@ -125,7 +125,7 @@ class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
             listener.line(f"{variant}: {self.name} accepts {held} of {len(wanted)} in {seconds:.1f} s")
         rows = []
         for (_, threat), proof in zip(wanted, proofs, strict=True):
-            rests = f"any number of everything, by certificates; rests on {counted(len(proof.lemmas), 'lemma')}"
+            rests = f"any number of everything, by certificates; rests on {plural(len(proof.lemmas), 'lemma')}"
             detail = rests if proof.proved else proof.reason
             rows.append((self.row(task, plan, proof, threat, seconds, detail), proof))
         return rows, {(variant, live.name): found.answer(live) for live in plan.liveness_to_prove}

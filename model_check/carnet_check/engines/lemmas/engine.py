@@ -12,7 +12,7 @@ from carnet_check.engines.interface import EngineResult, JudgesLemmaClaims, Plan
 from carnet_check.engines.runner import Listener
 from carnet_check.errors import EngineError
 from carnet_check.results import Kind, Result, Verdict
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import Case, Examination, LemmaClaim, Means, Profile
 
 MOST_CASES = 1_000_000  #: The most cases of one claim, and of the claim without one hypothesis.
@@ -61,7 +61,7 @@ class Examiner(JudgesLemmaClaims):
         for name in examination.needs:
             seen, counterexample = self._first_failing(claim, examination, name)
             if counterexample is None:
-                why = f"of {counted(min(seen, self.most), 'case')} without {name}, the claim fails in none"
+                why = f"of {plural(min(seen, self.most), 'case')} without {name}, the claim fails in none"
                 verdict = Verdict.UNKNOWN if seen > self.most else Verdict.VACUOUS
                 return replace(row, verdict=verdict, detail=f"{why}: the hypothesis is not shown to be needed")
             shown.append((name, counterexample.words))
@@ -98,7 +98,7 @@ class Examiner(JudgesLemmaClaims):
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         """Return the words for the number of cases that were checked."""
         rows = {row.claim: row.bound or 0 for row in outcome.rows}
-        return (f"{self.name}: {counted(sum(rows.values()), 'case')} of {counted(len(rows), 'lemma claim')}",)
+        return (f"{self.name}: {plural(sum(rows.values()), 'case')} of {plural(len(rows), 'lemma claim')}",)
 
     def budget(self, profile: Profile) -> str:
         """Return the words for the limit on cases."""

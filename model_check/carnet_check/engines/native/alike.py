@@ -55,7 +55,7 @@ def shared_words(canonical: Canonicalizer) -> dict[int, int]:
     return {word: mask for word, mask in masks.items() if mask}
 
 
-def spelled(tie: Tie, shared: Sequence[int]) -> list[int]:
+def tie_words(tie: Tie, shared: Sequence[int]) -> list[int]:
     """Return a tie as words: see ``tie_t`` in runtime.c.
 
     Args:

@@ -70,7 +70,7 @@ def seconds_compiling() -> float:
     return seconds
 
 
-def compiled(text: str, quick: bool) -> ctypes.CDLL:
+def compile_c(text: str, quick: bool) -> ctypes.CDLL:
     """Return the shared object that a C text compiles to, from the cache if it is there.
 
     With ``quick`` it is optimized less, so that compiling takes less time.

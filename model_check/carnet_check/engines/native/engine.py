@@ -12,7 +12,7 @@ from carnet_check.engines.explicit.explorer import PackedExplorer, PackedWalker
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Walks
 from carnet_check.engines.exploring.explorer import Searcher
-from carnet_check.engines.interface import InThreads, Samples, Tool, installed
+from carnet_check.engines.interface import InThreads, Samples, Tool, installed_version
 from carnet_check.engines.native.compiling import compiler, compiler_version
 from carnet_check.engines.native.liveness import NativeGraphSearch
 from carnet_check.engines.native.search import NativeSearch
@@ -38,7 +38,7 @@ class _NeedsCompiler(Searcher):
     def versions(self) -> dict[str, str]:
         """Return the versions of the C compiler and of numpy, by name; empty if there is no compiler."""
         command = compiler()
-        return {"cc": compiler_version(command), "numpy": installed("numpy")} if command else {}
+        return {"cc": compiler_version(command), "numpy": installed_version("numpy")} if command else {}
 
 
 @dataclass(frozen=True)

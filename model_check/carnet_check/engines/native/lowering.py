@@ -26,9 +26,9 @@ from carnet_check.exports.ground.conditions import (
     Place,
     Some,
     conjuncts,
-    denied,
     every,
     facts_in,
+    negate,
     some,
 )
 from carnet_check.exports.ground.system import Change, Closing, Ground, Group, Step, ground
@@ -233,7 +233,7 @@ class Lowering:
         lines = []
         for fact, clauses in group.facts.items():
             bits = self._bits(fact)
-            when = every((denied(Fact(fact, True)), some(clause.when for clause in clauses)))
+            when = every((negate(Fact(fact, True)), some(clause.when for clause in clauses)))
             lines.append(f"if ({self._expression(when, after=True)}) {self._set(bits, bits.numbers[True])}")
         if not group.repeated:
             yield from lines
@@ -365,7 +365,7 @@ class Lowering:
                 tests = [*self._compared(holds, after), *(self._expression(part, after) for part in rest)]
                 return f"({' && '.join(tests)})"
             case Some(parts):
-                opposite = denied(condition)
+                opposite = negate(condition)
                 assert isinstance(opposite, Every)
                 return f"!{self._expression(opposite, after)}"
 

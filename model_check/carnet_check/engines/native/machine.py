@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from carnet_check.engines.explicit.symmetry import Canonicalizer
-from carnet_check.engines.native.alike import lines_of, shared_words, spelled
-from carnet_check.engines.native.compiling import compiled
+from carnet_check.engines.native.alike import lines_of, shared_words, tie_words
+from carnet_check.engines.native.compiling import compile_c
 from carnet_check.engines.native.lowering import WORD, Lowering
 from carnet_spec.language import Row
 
@@ -151,7 +151,7 @@ class Machine(Sequence[int]):
         self.code, self.words, self.width = code, code.words, code.width
         self.steps, self.sought = code.steps, code.sought
         self._canonical = canonical
-        self._library = compiled(code.text, code.quick)
+        self._library = compile_c(code.text, code.quick)
         self._library.begin.restype = ctypes.c_void_p
         self._library.offer.restype = ctypes.c_long
         for name in (
@@ -455,7 +455,7 @@ class Machine(Sequence[int]):
                 self._places_of_ties *= 4
                 if not self._library.more_ties(self._search, _u(self._places_of_ties)):
                     raise MemoryError
-            words = np.array([spelled(tie, self._shared) for tie in ties], np.uint64)
+            words = np.array([tie_words(tie, self._shared) for tie in ties], np.uint64)
             self._library.note_ties(self._search, _u(len(ties)), _pointer(words))
 
     def sighted(

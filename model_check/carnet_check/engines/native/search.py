@@ -21,7 +21,7 @@ from carnet_check.engines.checkpoints import SearchCheckpoint
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import Model
-from carnet_check.engines.explicit.saturation import changed
+from carnet_check.engines.explicit.saturation import apply_change
 from carnet_check.engines.explicit.search import Moves, PackedSearch, sample_of
 from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_check.engines.exploring.explorer import plain
@@ -328,7 +328,7 @@ def states_after(state: int, moves: Moves) -> Iterator[int]:
     """Yield the successors by these moves, and assign bits to the places that deductions write."""
     for touched, cleared, deductions in moves.effects:
         after = (state | touched) ^ cleared
-        yield after if deductions is None else changed(after, deductions.answer(after))
+        yield after if deductions is None else apply_change(after, deductions.answer(after))
 
 
 def look_ahead(model: Model, memos: Sequence[Memo[Moves | None]], states: Iterable[int], most: int) -> None:

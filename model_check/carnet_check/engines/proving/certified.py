@@ -132,7 +132,9 @@ class _Judgement:
     hypotheses: tuple[str, ...]
 
 
-def certified(source: Source, plans: Sequence[Plan], jobs: int) -> tuple[dict[str, CertifiedDesign], tuple[str, ...]]:
+def check_designs(
+    source: Source, plans: Sequence[Plan], jobs: int
+) -> tuple[dict[str, CertifiedDesign], tuple[str, ...]]:
     """Have workers check the certificates of all claims to be proved; return results by variant, and notes.
 
     A design without certificates, or with a construct that cannot be certified, is left out.

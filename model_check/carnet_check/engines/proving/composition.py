@@ -15,7 +15,7 @@ from typing import ClassVar
 from carnet_check.engines.interface import Engine, EngineResult, LivenessAnswer, Plan, Task
 from carnet_check.obligations import Layer, LivenessAttempt, Obligation
 from carnet_check.results import Result, Verdict
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import Claim, GuardKind, Profile, Threat
 
 
@@ -173,7 +173,7 @@ class Composition:
         found = sorted((self.answers.get(id, NOT_ASKED).outcome is not SolverOutcome.REFUTED, id) for id in missing)
         told = [f"{id} ({self.answers.get(id, NOT_ASKED).reason if unsure else 'satisfiable'})" for unsure, id in found]
         more = ", …" if len(told) > SHOWN else ""
-        return f"{counted(len(told), 'obligation')} open: {', '.join(told[:SHOWN])}{more}"
+        return f"{plural(len(told), 'obligation')} open: {', '.join(told[:SHOWN])}{more}"
 
 
 def _of_threat(layer: Layer) -> str | None:

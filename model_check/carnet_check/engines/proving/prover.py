@@ -22,7 +22,7 @@ from carnet_check.engines.interface import (
     Task,
 )
 from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, Unbounded
-from carnet_check.engines.proving.solver import keep_answer, known, load_hints
+from carnet_check.engines.proving.solver import cached_answer, keep_answer, load_hints
 from carnet_check.engines.runner import Listener, Runner, Shard, ShardReport
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_text import Writer, digest
@@ -30,7 +30,7 @@ from carnet_check.loading.families import Source
 from carnet_check.obligations import GOAL, Layer, Obligation, layers, obligations
 from carnet_check.results import Result
 from carnet_command.progress import Pace
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_spec.language import Profile, Protocol, SpecificationError, Symbol
 from carnet_spec.language.terms import Term, symbols_of
 
@@ -135,7 +135,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
         held = sum(proof.proved for proof in proofs)
         listener.line(f"{variant}: {self.name} proves {held} of {len(wanted)} in {seconds:.1f} s")
         for (_, threat), proof in zip(wanted, proofs, strict=True):
-            rests = f"any number of everything; rests on {counted(len(proof.lemmas), 'lemma')}; {self.version()}"
+            rests = f"any number of everything; rests on {plural(len(proof.lemmas), 'lemma')}; {self.version()}"
             detail = rests if proof.proved else proof.reason
             yield self.row(task, plan, proof, threat, seconds, detail), proof
 
@@ -177,7 +177,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
         if shard:  # obligations with one first text fall to one part
             writer = Writer()
             mine = [each for each in listed if shard.owns(digest(writer.text(each, next(attempts(each, cores)))))]
-        return asked(mine, cores, lambda questions: self._solved(questions, runner, before))
+        return ask_solvers(mine, cores, lambda questions: self._solved(questions, runner, before))
 
     def _solved(
         self, questions: Sequence[Question], runner: Runner, before: AnswerCache | None
@@ -192,7 +192,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
         rest = []
         for each in questions:
             names = each.kept if each.kept is not None else [h.name for h in each.obligation.hypotheses]
-            answer = known(before, each.digest, texts[each.digest], budgets[each.digest], names)
+            answer = cached_answer(before, each.digest, texts[each.digest], budgets[each.digest], names)
             if answer is None:
                 rest.append(each)
             else:
@@ -297,7 +297,7 @@ def _changing(formula: Term) -> frozenset[Symbol]:
     return frozenset(symbol for symbol in symbols_of(formula) if symbol.mutable)
 
 
-def asked(obligations: Iterable[Obligation], cores: Cores, solve: Solve) -> Iterator[Answered]:
+def ask_solvers(obligations: Iterable[Obligation], cores: Cores, solve: Solve) -> Iterator[Answered]:
     """Yield the answer to each obligation; questions with equal texts are asked once."""
     writer = Writer()
     first: dict[Obligation, str] = {}

@@ -189,12 +189,12 @@ def load_hints(protocol: Protocol) -> Hints:
     """Return the hints in the file beside the specification of ``protocol``; empty if there is no readable file."""
     file = place_of(protocol)
     try:
-        return decoded(json.loads(file.read_text(encoding="utf-8")))
+        return decode_hints(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, LookupError):
         return {}
 
 
-def decoded(content: Any) -> Hints:
+def decode_hints(content: Any) -> Hints:
     """Return the hints in the parsed content of a file."""
     names: list[str] = content["names"]
     return {id: tuple(names[number] for number in core) for id, core in content["cores"].items()}
@@ -207,7 +207,9 @@ def decoded(content: Any) -> Hints:
 DEFINITE = (SolverOutcome.PROVED, SolverOutcome.REFUTED)
 
 
-def known(answers: AnswerCache, id: str, text: str, budget: int, hypotheses: Collection[str]) -> SolverAnswer | None:
+def cached_answer(
+    answers: AnswerCache, id: str, text: str, budget: int, hypotheses: Collection[str]
+) -> SolverAnswer | None:
     """Return the cached definite answer to ``text`` with this budget, or None.
 
     Its core must be within ``hypotheses``.

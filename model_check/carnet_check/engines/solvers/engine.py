@@ -62,7 +62,7 @@ class EProver(Prover):
     purpose: ClassVar = "proofs for any number of everything: unsimplified obligations, by E"
     unit: ClassVar = "processed clauses"
     needs: ClassVar = (
-        Tool("eprover", "proofs by a third solver", GET_E, programs=(eprover.PROGRAM,), elsewhere=eprover.located),
+        Tool("eprover", "proofs by a third solver", GET_E, programs=(eprover.PROGRAM,), elsewhere=eprover.find_program),
     )
     fewer: ClassVar = eprover.FEWER
     most: int = eprover.DEFAULT_CLAUSES
@@ -93,7 +93,7 @@ class EProver(Prover):
                 tuple(tptp(each.obligation, each.kept, goal) for goal in goals),
                 self.allowed(each),
                 self.seconds,
-                eprover.located() or eprover.PROGRAM,
+                eprover.find_program() or eprover.PROGRAM,
             )
             for each, goals in wanted
         ]
@@ -107,15 +107,15 @@ class EProver(Prover):
 
     def versions(self) -> dict[str, str]:
         """Return the version of E and the path of the program."""
-        return {"eprover": eprover.described()}
+        return {"eprover": eprover.describe_program()}
 
     def require_trusted(self) -> None:
         """Raise UsageError if E answers a known question wrongly."""
-        eprover.require_trusted(eprover.located())
+        eprover.require_trusted(eprover.find_program())
 
     def missing(self) -> str:
         """Return how to install E; empty if it is installed."""
-        return "" if eprover.located() else f"E, the program 'eprover' ({GET_E})"
+        return "" if eprover.find_program() else f"E, the program 'eprover' ({GET_E})"
 
 
 def _as_answer(digest: str, said: SolverAnswer | Lost) -> SolverAnswer:

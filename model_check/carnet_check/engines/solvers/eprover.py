@@ -163,7 +163,7 @@ MADE = ("type:", "differ:", "exhaust:")  #: What begins the names of formulas th
 # -- which E it is --------------------------------------------------------------------------------
 
 
-def located() -> str:
+def find_program() -> str:
     """Return the path of E: the program on PATH, else that of the extra ``eprover``; empty if there is none."""
     if on_path := shutil.which(PROGRAM):
         return on_path
@@ -174,13 +174,13 @@ def located() -> str:
 
 def version() -> str:
     """Return the name and version of E."""
-    program = located()
+    program = find_program()
     return f"E {number}" if program and (number := _number(program)) else "E"
 
 
-def described() -> str:
+def describe_program() -> str:
     """Return the version of E and the path of the program."""
-    program = located()
+    program = find_program()
     return f"{_number(program) or 'of no known version'} at {program}" if program else "not installed"
 
 

@@ -54,7 +54,7 @@ Condition = bool | Fact | Every | Some
 Known = Mapping[Place, Fact]  #: What is known of places: for each, one fact.
 
 
-def denied(condition: Condition) -> Condition:
+def negate(condition: Condition) -> Condition:
     """Return the negation of a condition."""
     match condition:
         case bool():
@@ -62,14 +62,14 @@ def denied(condition: Condition) -> Condition:
         case Fact(place, value, wanted):
             return Fact(place, value, not wanted)
         case Every(parts):
-            return Some(tuple(denied(part) for part in parts))
+            return Some(tuple(negate(part) for part in parts))
         case Some(parts):
-            return Every(tuple(denied(part) for part in parts))
+            return Every(tuple(negate(part) for part in parts))
 
 
 def some(parts: Iterable[Condition]) -> Condition:
     """Return the disjunction of conditions, without parts that are false, repeated, or imply another part."""
-    return denied(every(denied(part) for part in parts))
+    return negate(every(negate(part) for part in parts))
 
 
 def every(parts: Iterable[Condition]) -> Condition:

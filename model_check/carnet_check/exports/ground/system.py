@@ -23,10 +23,10 @@ from carnet_check.exports.ground.conditions import (
     assuming,
     choice_order,
     conjuncts,
-    denied,
     every,
     facts_in,
     known_from,
+    negate,
     some,
 )
 from carnet_check.semantics import Env, Interpreter, State
@@ -139,7 +139,7 @@ class _Writer:
             pairs = Pairs(self._reaching.possible, moves)
             self._reaching.possible.update(pairs.possible)
             taken = [each for each in self._raw_steps() if pairs.may_hold(each.when)]
-            steps = [each for each in taken if pairs.may_hold(every((each.when, denied(each.stray))))]
+            steps = [each for each in taken if pairs.may_hold(every((each.when, negate(each.stray))))]
             taken = [each for each in taken if pairs.may_hold(every((each.when, each.stray)))]
         values = {place: tuple(held) for place, held in self._reaching.possible.items() if len(held) > 1}
         strays = ((each.step, every((each.when, each.stray))) for each in taken)
@@ -197,9 +197,9 @@ class _Writer:
 
 
 def _after(change: Change, value: Value, when: Condition) -> Change:
-    kept = ((held, every((before, denied(when)))) for held, before in change.cases)
+    kept = ((held, every((before, negate(when)))) for held, before in change.cases)
     cases = [*((held, before) for held, before in kept if before is not False), (value, when)]
-    return replace(change, cases=tuple(cases), keeps=every((change.keeps, denied(when))))
+    return replace(change, cases=tuple(cases), keeps=every((change.keeps, negate(when))))
 
 
 def _idle(change: Change, known: Known) -> bool:
@@ -505,7 +505,7 @@ class Reaching:
             parts = [when]
             for term, sign in order.checks[position]:
                 condition = self.reading.condition(term, chosen)
-                parts.append(condition if sign else denied(condition))
+                parts.append(condition if sign else negate(condition))
                 if parts[-1] is False:
                     return
             now = every(parts)
@@ -636,22 +636,22 @@ class Reading:
             case terms.Equal(left, right):
                 return self._equal(self.cases(left, env), self.cases(right, env))
             case terms.Not(body):
-                return denied(self.condition(body, env))
+                return negate(self.condition(body, env))
             case terms.And(parts):
                 return self._every(((part, env) for part in parts), True)
             case terms.Or(parts):
-                return denied(self._every(((part, env) for part in parts), False))
+                return negate(self._every(((part, env) for part in parts), False))
             case terms.Implies(premise, conclusion):
                 before = self.condition(premise, env)
-                return True if before is False else some((denied(before), self.condition(conclusion, env)))
+                return True if before is False else some((negate(before), self.condition(conclusion, env)))
             case terms.Forall(bound, body):
-                return denied(self._some(bound, body, env, wanted=False))
+                return negate(self._some(bound, body, env, wanted=False))
             case terms.Exists(bound, body):
                 return self._some(bound, body, env, wanted=True)
             case terms.IfThenElse(test, then, otherwise):
                 when = self.condition(test, env)
                 first, second = self.condition(then, env), self.condition(otherwise, env)
-                return some((every((when, first)), every((denied(when), second))))
+                return some((every((when, first)), every((negate(when), second))))
             case _:
                 raise TypeError(f"{term} is no formula")
 
@@ -674,7 +674,7 @@ class Reading:
                 return _joined(found)
             case terms.IfThenElse(test, then, otherwise):
                 when = self.condition(test, env)
-                parts = ((then, when), (otherwise, denied(when)))
+                parts = ((then, when), (otherwise, negate(when)))
                 return _joined(
                     (value, every((chosen, holds)))
                     for part, chosen in parts
@@ -715,7 +715,7 @@ class Reading:
         found = []
         for term, env in parts:
             condition = self.condition(term, env)
-            found.append(condition if wanted else denied(condition))
+            found.append(condition if wanted else negate(condition))
             if found[-1] is False:
                 return False
         return every(found)
@@ -733,7 +733,7 @@ class Reading:
                 if condition is not sign:
                     if isinstance(condition, bool):
                         return
-                    before = (*before, condition if sign else denied(condition))
+                    before = (*before, condition if sign else negate(condition))
             if position == len(order.variables):
                 yield every(before)
                 return

@@ -91,7 +91,7 @@ def _write(folder: Path, pages: Mapping[str, str], index: Sequence[Mapping[str, 
 def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **_common(run),
-        "claimed": views.claimed(run),
+        "claimed": views.claims_view(run),
         "overview": views.overview(run),
         "variants": [views.variant(run, each) for each in run.spec["variants"]],
         "attacks": [views.attack_summary(each) for each in run.attacks],

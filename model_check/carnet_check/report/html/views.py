@@ -5,9 +5,9 @@ from typing import Any
 
 from carnet_check.report import claimed as one_page
 from carnet_check.report.run_folder import Run
-from carnet_check.verification.outcome import UNREACHED, cti_lines, unproved
+from carnet_check.verification.outcome import UNREACHED, cti_lines, unproved_invariants
 from carnet_check.wording import as_file_name, attack_name, file_name
-from carnet_command.text import counted
+from carnet_command.text import plural
 
 Values = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ def claim_anchor(variant: str, claim: str) -> str:
     return f"claim-{variant}-{claim}"
 
 
-def claimed(run: Run) -> dict[str, Any] | None:
+def claims_view(run: Run) -> dict[str, Any] | None:
     """Return what is claimed and what holds on one page, in words, or nothing for a run that did not keep the words."""
     words = run.spec.get("claimed")
     if words is None:
@@ -41,12 +41,12 @@ def claimed(run: Run) -> dict[str, Any] | None:
         "lemma_claim_verdicts": [
             (claim, "; ".join(said)) for claim, said in one_page.lemma_claim_verdicts(words, rows)
         ],
-        "violated": [(claim, ", ".join(threats)) for claim, threats in one_page.violated(words, rows)],
+        "violated": [(claim, ", ".join(threats)) for claim, threats in one_page.violated_claims(words, rows)],
         "assumed": [
             (" ".join(filter(None, (each.id, each.short))), each.sentence, each.used_by)
-            for each in one_page.assumed(words, rows)
+            for each in one_page.assumptions_of(words, rows)
         ],
-        "simulated": one_page.simulated(words),
+        "simulated": one_page.simulation_sentence(words),
         "services": [(each["title"], each["available"]) for each in words["services"]],
     }
 
@@ -119,7 +119,7 @@ def _judgement(run: Run, variant: Values, claim: Values, threat: Values, rows: S
     attack = next((each for each in run.attacks if each["name"] == name), None)
     return {
         "threat": threat,
-        "rows": [{**row, "shown": shown(row), "short": short(row), "class": word_class(row)} for row in mine],
+        "rows": [{**row, "shown": verdict_text(row), "short": short(row), "class": word_class(row)} for row in mine],
         "agreement": _agreement(mine),
         "attack": attack_page(attack) if attack else "",
     }
@@ -143,7 +143,7 @@ def _cell(claim: Values, threat: str) -> Values:
     return found
 
 
-def shown(row: Values) -> str:
+def verdict_text(row: Values) -> str:
     """Return a verdict with the number that belongs to it."""
     if row["bound"] is None:
         return str(row["verdict"])
@@ -152,7 +152,7 @@ def shown(row: Values) -> str:
 
 def short(row: Values) -> str:
     """Return a verdict for the matrix: with its bound, but without the number of states, which the claim shows."""
-    return shown(row) if row["verdict"] == "HOLDS-TO" else str(row["verdict"])
+    return verdict_text(row) if row["verdict"] == "HOLDS-TO" else str(row["verdict"])
 
 
 def word_class(row: Values) -> str:
@@ -214,7 +214,7 @@ def _attacked(run: Run, variant: str, removed: Sequence[str], threat: str) -> di
         for each in run.attacks
         if (each["trace"]["variant"], tuple(each["removed"]), each["threat"]["id"]) == design
     ]
-    return attacked(len(found))
+    return attack_cell(len(found))
 
 
 # -- attacks --------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ def without_proof(run: Run) -> list[dict[str, Any]]:
                 {**cti, "page": cti_page(each, cti), "lines": list(cti_lines(cti))} for cti in each["counterexamples"]
             ],
         }
-        for each in unproved(run.run.get("lemmas", ()))
+        for each in unproved_invariants(run.run.get("lemmas", ()))
     ]
 
 
@@ -304,7 +304,7 @@ def ctis(run: Run) -> dict[str, dict[str, Any]]:
     """Return the content of the page of each confirmed counterexample to induction, by the page's name."""
     return {
         cti_page(each, cti): {**each, **cti, "lead": _lead(cti), "events": list(_moments(cti))}
-        for each in unproved(run.run.get("lemmas", ()))
+        for each in unproved_invariants(run.run.get("lemmas", ()))
         for cti in each["counterexamples"]
         if not cti["unconfirmed"]
     }
@@ -447,15 +447,15 @@ def cell(fallen: int, made: int, *, decided: bool = True, expected: bool = True)
     if fallen:
         verb = f"{'is' if fallen == 1 else 'are'} {'' if decided else 'known to be '}violated"
         mark, told = ("", "") if expected else ("!", ", not as expected")
-        words = f"of {counted(made, 'claim')} {verb}{told}"
+        words = f"of {plural(made, 'claim')} {verb}{told}"
         return {"text": f"{fallen}{mark}", "class": _level(fallen), "words": words}
     if not decided:
-        words = f"of {counted(made, 'claim')} none is known to be violated, and not all are decided"
+        words = f"of {plural(made, 'claim')} none is known to be violated, and not all are decided"
         return {"text": OPEN, "class": "open", "words": words}
-    return {"text": "0", "class": "stands", "words": f"of {counted(made, 'claim')} are violated"}
+    return {"text": "0", "class": "stands", "words": f"of {plural(made, 'claim')} are violated"}
 
 
-def attacked(fallen: int) -> dict[str, str]:
+def attack_cell(fallen: int) -> dict[str, str]:
     """Return a cell for a design of which only attacks are known; without an attack it is empty."""
     if not fallen:
         return {"text": NOT_MADE, "class": "none", "words": "no attack was looked for, or none was found"}

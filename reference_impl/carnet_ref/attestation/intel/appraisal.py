@@ -57,7 +57,7 @@ from carnet_ref.attestation.intel.collateral import (
     SignedDocument,
     TcbStatus,
     check_enclave,
-    combined,
+    combined_level,
     module_level,
     module_shortfall,
     of_two_moments,
@@ -389,7 +389,7 @@ class PlatformAppraisal:
             levels = [platform_level(given.tcb_info, tcb, moment) for moment in moments]
         except NoMatchError as error:
             self.steps.refuse("tcb-status", str(error), PCS_API, differences=self._shortfall(quote, moments))
-        both = [combined(level, module, enclave) for level, module in zip(levels, modules, strict=True)]
+        both = [combined_level(level, module, enclave) for level, module in zip(levels, modules, strict=True)]
         level = of_two_moments(both[0], both[-1])
         problem = self._problem(level, both[0].status)
         if problem is not None:

@@ -317,7 +317,7 @@ def _masked(value: bytes, mask: bytes) -> bytes:
     return bytes(a & b for a, b in zip(value, mask, strict=True))
 
 
-def combined(platform: Level, *others: Level | None) -> Level:
+def combined_level(platform: Level, *others: Level | None) -> Level:
     """Return the combined status of platform, TDX module and quoting enclave, with all advisories.
 
     A part that is out of date makes the whole so; a revoked part revokes it.
@@ -344,7 +344,7 @@ def of_two_moments(launch: Level, current: Level) -> Level:
     Source: Intel confidential-computing.tee.dcap.qvl, commit d12717e3, ``TDRelaunchCheck.cpp``, ``checkForRelaunch``,
     which looks at the level now for nothing else.
     """
-    whole = combined(launch, current)
+    whole = combined_level(launch, current)
     if launch.status not in OUT_OF_DATE_STATUSES or current.status in {*OUT_OF_DATE_STATUSES, TcbStatus.REVOKED}:
         return whole
     needs_configuration = bool({launch.status, current.status} & CONFIGURATION_STATUSES)

@@ -21,7 +21,7 @@ _ORDERS: Final = {
 }
 
 
-def derived(seed: bytes, label: str, length: int) -> bytes:
+def derive_bytes(seed: bytes, label: str, length: int) -> bytes:
     """Return pseudorandom bytes, determined by a seed and a label."""
     return hkdf_sha384(seed, b"carnet simulated hardware", label.encode(), length)
 
@@ -31,7 +31,7 @@ def derived_key(seed: bytes, label: str, curve: ec.EllipticCurve) -> ec.Elliptic
 
     Source: FIPS 186-5, A.2.1 (more bits than needed, reduced).
     """
-    number = int.from_bytes(derived(seed, f"key {label}", 64), "big")
+    number = int.from_bytes(derive_bytes(seed, f"key {label}", 64), "big")
     return ec.derive_private_key(number % (_ORDERS[curve.name] - 1) + 1, curve)
 
 
@@ -71,7 +71,7 @@ class Authority:
             .subject_name(subject)
             .issuer_name(subject if issuer is None else issuer.certificate.subject)
             .public_key(key.public_key())
-            .serial_number(int.from_bytes(derived(self.seed, f"serial {name}", 19), "big") + 1)
+            .serial_number(int.from_bytes(derive_bytes(self.seed, f"serial {name}", 19), "big") + 1)
             .not_valid_before(self.start)
             .not_valid_after(self.end)
             .add_extension(x509.BasicConstraints(authority, path_length), critical=True)

@@ -27,7 +27,7 @@ from carnet_ref.attestation.appraisal import AnchorRole, Anchors
 from carnet_ref.attestation.nvidia import report
 from carnet_ref.attestation.nvidia.appraisal import Firmware
 from carnet_ref.attestation.nvidia.report import HOPPER_DICE, SHA_384
-from carnet_ref.attestation.simulated.authority import NO_END, Authority, Issued, derived
+from carnet_ref.attestation.simulated.authority import NO_END, Authority, Issued, derive_bytes
 from carnet_ref.crypto.primitives import sign_p384
 from carnet_ref.spdm.session import Block
 from carnet_ref.wire import Reader
@@ -86,7 +86,7 @@ class SimulatedVendor:
     def measurement(self, index: int, firmware: Firmware) -> bytes:
         """Return the measurement at an index that the firmware determines, equal on all devices with this firmware."""
         version = firmware.vbios if index in VBIOS_INDICES else firmware.driver
-        return derived(self.seed, f"measurement {index} of {version}", report.DIGEST_LENGTH)
+        return derive_bytes(self.seed, f"measurement {index} of {version}", report.DIGEST_LENGTH)
 
     def reference_values(self, firmware: Firmware = CURRENT, signer: Issued | None = None) -> tuple[bytes, bytes]:
         """Return the signed manifests of a driver and a VBIOS, by the vendor's signer or by another."""
@@ -248,7 +248,7 @@ class SimulatedGpu:
     @property
     def firmware_id(self) -> bytes:
         """The SHA-384 of the firmware."""
-        return derived(self._seed, "firmware", report.DIGEST_LENGTH)
+        return derive_bytes(self._seed, "firmware", report.DIGEST_LENGTH)
 
     @property
     def measurements(self) -> tuple[bytes, ...]:
@@ -258,7 +258,7 @@ class SimulatedGpu:
     def _measurement(self, index: int) -> bytes:
         if index in VBIOS_INDICES or index in DRIVER_INDICES:
             return self._measured.measurement(index, self._firmware)
-        return derived(self._seed, f"measurement {index}", report.DIGEST_LENGTH)
+        return derive_bytes(self._seed, f"measurement {index}", report.DIGEST_LENGTH)
 
     @property
     def device_mode(self) -> report.DeviceMode:
@@ -291,7 +291,7 @@ class SimulatedGpu:
                 bytes([BLOCKS + 1]),
                 len(record).to_bytes(3, "little"),
                 record,
-                derived(self._seed + request, "responder nonce", report.NONCE_LENGTH),
+                derive_bytes(self._seed + request, "responder nonce", report.NONCE_LENGTH),
                 len(opaque).to_bytes(2, "little"),
                 opaque,
             )

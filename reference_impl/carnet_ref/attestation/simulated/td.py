@@ -23,7 +23,7 @@ from carnet_ref.attestation.appraisal import AnchorRole, Anchors
 from carnet_ref.attestation.intel import certificates, quote
 from carnet_ref.attestation.intel.collateral import TD_QUOTING_ENCLAVE, TcbStatus
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR
-from carnet_ref.attestation.simulated.authority import Authority, Issued, derived, derived_key, revocation_list
+from carnet_ref.attestation.simulated.authority import Authority, Issued, derive_bytes, derived_key, revocation_list
 from carnet_ref.crypto.primitives import sha256, sign_p256
 
 ROOT: Final = "TEST root of simulated TDX platforms"
@@ -147,7 +147,7 @@ class SimulatedPlatform:
             (
                 bytes(16 + 4 + 28),  # CPUSVN, MISCSELECT, reserved
                 TD_QUOTING_ENCLAVE.attributes,
-                derived(self._seed, "MRENCLAVE", 32),
+                derive_bytes(self._seed, "MRENCLAVE", 32),
                 bytes(32),
                 TD_QUOTING_ENCLAVE.mrsigner,
                 bytes(96),
@@ -192,7 +192,7 @@ class SimulatedPlatform:
         tcb = certificates.TcbSequence(**items)
         return asn1.encode_der(
             certificates.SgxExtension(
-                ppid=_item("1", asn1.encode_der(derived(self._seed, "PPID", 16))),
+                ppid=_item("1", asn1.encode_der(derive_bytes(self._seed, "PPID", 16))),
                 tcb=_item("2", asn1.encode_der(tcb)),
                 pceid=_item("3", asn1.encode_der(bytes(2))),
                 fmspc=_item("4", asn1.encode_der(self.fmspc)),

@@ -13,7 +13,7 @@ from carnet_ref.datapath.figures import FIGURES, Standing
 from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Rate, Seconds, Size
 from carnet_ref.datapath.schedule import Costs, Stage, StageCost, makespan
 from carnet_ref.datapath.schedules.ring import Ring, hop_stages, piece_sizes, ring_all_reduce
-from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, share, solve, sourced
+from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, share, solve, sourced_parameter
 
 RANKS = 4
 DEFAULT_BUCKET = Size.parse("25 MiB")
@@ -161,7 +161,7 @@ def table(samples: int, seed: int) -> Table:
 def _parameters(hop: Duration, compute: Duration) -> tuple[Parameter, ...]:
     assumed, cited = Standing.ASSUMED, Standing.CITED
     return (
-        *(sourced(name) for name in SOURCED),
+        *(sourced_parameter(name) for name in SOURCED),
         Parameter("gradient, GPT-2-XL", "B", XL_GRADIENT.octets, cited, "1,557,611,200 parameters of 4 bytes"),
         Parameter("bucket, default", "B", DEFAULT_BUCKET.octets, cited, "PyTorch: bucket_cap_mb=25"),
         Parameter("bucket, tuned", "B", XL_GRADIENT.octets, assumed, "one bucket for all; the abstract gives no size"),

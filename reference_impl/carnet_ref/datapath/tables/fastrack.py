@@ -22,7 +22,7 @@ from carnet_ref.datapath.schedules.confidential_io import (
     ladder,
     plain,
 )
-from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, share, solve, sourced
+from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, share, solve, sourced_parameter
 
 RATIO_LOW, RATIO_HIGH = 12.69, 33.53
 SLOWDOWNS = {
@@ -149,7 +149,7 @@ def table(samples: int, seed: int) -> Table:
 def _parameters(small: Size, large: Size, shares: Mapping[str, float]) -> tuple[Parameter, ...]:
     assumed = Standing.ASSUMED
     return (
-        *(sourced(name) for name in SOURCED),
+        *(sourced_parameter(name) for name in SOURCED),
         Parameter("authentication width", "1", WIDTH, assumed, "the abstract gives no degree of parallelism"),
         Parameter("small transfer", "B", small.octets, assumed, "the abstract gives no sizes", LOW),
         Parameter("large transfer", "B", large.octets, assumed, "the abstract gives no sizes", HIGH),

@@ -13,7 +13,7 @@ from carnet_ref.datapath.figures import Standing
 from carnet_ref.datapath.quantities import NO_TIME, Duration, Rate, Seconds, Size
 from carnet_ref.datapath.schedule import Costs, Schedule, Stage, StageCost, Transfer, makespan, sourced_costs
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling
-from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, solve, sourced
+from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, solve, sourced_parameter
 
 
 def caps(unit: str) -> dict[str, Rate | None]:
@@ -189,8 +189,11 @@ def _parameters(fitted: DeckFit) -> tuple[Parameter, ...]:
             "whatever of 0.98 s the stages do not account for",
             FITTED_CELLS[2],
         ),
-        *(sourced(name) for name in ("cpu aes-256-gcm", "bounce copy", "pcie gen5 x16", "gpu verify", "gpu decrypt")),
-        *(sourced(name) for name in ("launch", "rotation pause", "mux switch", "scrub")),
+        *(
+            sourced_parameter(name)
+            for name in ("cpu aes-256-gcm", "bounce copy", "pcie gen5 x16", "gpu verify", "gpu decrypt")
+        ),
+        *(sourced_parameter(name) for name in ("launch", "rotation pause", "mux switch", "scrub")),
     )
 
 

@@ -93,7 +93,7 @@ class Table:
         return tuple(parameter for parameter in self.parameters if parameter.fitted_to)
 
 
-def sourced(name: str) -> Parameter:
+def sourced_parameter(name: str) -> Parameter:
     """Return the parameter for a sourced figure at its nominal value."""
     figure = FIGURES[name]
     return Parameter(name, figure.unit, figure.nominal, figure.standing, figure.source, figure=figure)

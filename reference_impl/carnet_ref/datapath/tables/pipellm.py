@@ -13,7 +13,7 @@ from carnet_ref.datapath.figures import CUDA_UNIT_BYTES, FIGURES, Standing
 from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Rate, Seconds, Size
 from carnet_ref.datapath.schedule import Costs, Stage, StageCost, makespan
 from carnet_ref.datapath.schedules.speculation import ON_DEMAND, Speculation, speculative
-from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, share, sourced
+from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, share, sourced_parameter
 
 DROP_66B, DROP_30B = "throughput lost, OPT-66B", "throughput lost, OPT-30B"
 WITH_PIPELLM, NEVER_RIGHT = "throughput lost with PipeLLM, at most", "lost when no prediction is right"
@@ -155,7 +155,7 @@ def _share_lost_when_wrong(here: Server, compute: Seconds) -> float:
 def _parameters(compute: Mapping[str, Seconds]) -> tuple[Parameter, ...]:
     assumed = Standing.ASSUMED
     return (
-        *(sourced(name) for name in SOURCED),
+        *(sourced_parameter(name) for name in SOURCED),
         Parameter("blocks sealed ahead", "1", WINDOW, assumed, "enough to hide sealing"),
         Parameter("sealing threads", "1", WORKERS, assumed, "40 GB/s needs several cores"),
         *(

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from carnet_ref.attestation.composite import INSTANCE_BYTES
 from carnet_ref.attestation.nvidia.report import DebugState
 from carnet_ref.attestation.nvidia.rim import parse_rim
-from carnet_ref.attestation.simulated.authority import derived, derived_key
+from carnet_ref.attestation.simulated.authority import derive_bytes, derived_key
 from carnet_ref.attestation.simulated.gpu import CURRENT, OUTDATED, SimulatedGpu, SimulatedVendor
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
 from carnet_ref.crypto.primitives import KEY_BYTES, Random
@@ -176,7 +176,7 @@ class Deployment:
         """The trainer on the GPU; the key of its noise is derived from the seed."""
         if self.noise is None:
             return self.trainer
-        return PrivateTrainer(self.trainer, self.noise, derived(self.seed, "noise of updates", KEY_BYTES))
+        return PrivateTrainer(self.trainer, self.noise, derive_bytes(self.seed, "noise of updates", KEY_BYTES))
 
     def silicon(self, name: str = GPU_NAME, mode: Mode = Mode.CONFIDENTIAL) -> SimulatedGpu:
         """Return the simulated hardware that makes a GPU's certificates and reports."""
@@ -388,7 +388,7 @@ class Deployment:
     def agreed(self) -> Agreed:
         """What the holders agreed on: the manifest and the orchestrator instance."""
         manifest = self.terms.manifest(self.trainer).encode()
-        return Agreed(manifest, self.instance or derived(self.seed, "first instance", INSTANCE_BYTES))
+        return Agreed(manifest, self.instance or derive_bytes(self.seed, "first instance", INSTANCE_BYTES))
 
     @property
     def limits(self) -> UsageLimits:
@@ -408,11 +408,11 @@ class Deployment:
 
     @property
     def _measurement(self) -> bytes:
-        return derived(self.seed, "orchestrator image", 48)
+        return derive_bytes(self.seed, "orchestrator image", 48)
 
     @property
     def _holder_measurement(self) -> bytes:
-        return derived(self.seed, "holder image", 48)
+        return derive_bytes(self.seed, "holder image", 48)
 
     @cached_property
     def _td(self) -> SimulatedTd:

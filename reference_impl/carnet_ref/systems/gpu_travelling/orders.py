@@ -230,7 +230,7 @@ class Sealed:
         Raises AuthenticationError if it was not sealed for this place, or by somebody else; KeyExhaustedError if the
         key has protected as much as it may; MalformedError if it is too short.
         """
-        place, rest = placed(sealed)
+        place, rest = split_place(sealed)
         self.usage.count(max(0, len(rest) - TAG_BYTES))
         return place, self._cipher.decrypt(place.encode(), rest)
 
@@ -240,7 +240,7 @@ def with_place(place: Place, rest: bytes) -> bytes:
     return place.encode() + rest
 
 
-def placed(message: bytes) -> tuple[Place, bytes]:
+def split_place(message: bytes) -> tuple[Place, bytes]:
     """Return the place and the rest of a message. Raises MalformedError if it is too short."""
     reader = Reader(message, "message in the session")
     place = Place(reader.number(_EPOCH_BYTES, "epoch"), reader.number(_NUMBER_BYTES, "number"))

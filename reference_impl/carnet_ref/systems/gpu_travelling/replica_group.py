@@ -25,7 +25,7 @@ from carnet_ref.systems.gpu_travelling.deployment import Deployment
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.teechain import tee
 from carnet_ref.systems.teechain.chain import draw_key
-from carnet_ref.systems.teechain.custody import CustodyLog, found, go_on, take_over
+from carnet_ref.systems.teechain.custody import CustodyLog, go_on, open_first_chain, take_over
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import Replica, is_poll
 from carnet_ref.transport.node import Node
@@ -154,7 +154,7 @@ class ReplicaGroup:
         self._replicas = {name: self._launched(name) for name in self.names}
         first, *others = self.names
         primary = Primary(self._replicas[first], tuple(others), self._recovery_quorum(others))
-        self._put_in_charge(found(primary, self._deliver))
+        self._put_in_charge(open_first_chain(primary, self._deliver))
 
     @property
     def names(self) -> tuple[str, ...]:

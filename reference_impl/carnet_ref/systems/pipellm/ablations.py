@@ -137,7 +137,7 @@ class TakesAnyBytes(Gpu):
 
     def _block(self, count: int, ciphertext: bytes) -> bytes:
         known = AesGcm(self._keys.blocks).encrypt(iv(count), bytes(len(ciphertext) - TAG_BYTES))
-        return summed(known, ciphertext)
+        return xor_ciphertexts(known, ciphertext)
 
 
 class GoesOn(Gpu):
@@ -174,6 +174,6 @@ GPUS: Final[Mapping[str, type[Gpu]]] = {
 }
 
 
-def summed(one: bytes, two: bytes) -> bytes:
+def xor_ciphertexts(one: bytes, two: bytes) -> bytes:
     """Return the XOR of two ciphertexts without tags: the XOR of the plaintexts, if the IV is the same."""
     return bytes(a ^ b for a, b in zip(one[:-TAG_BYTES], two[:-TAG_BYTES], strict=False))

@@ -111,6 +111,6 @@ RANKS: Final[Mapping[str, type[Rank]]] = {
 }
 
 
-def summed(one: bytes, other: bytes) -> bytes:
+def xor_ciphertexts(one: bytes, other: bytes) -> bytes:
     """Return the XOR of two messages' ciphertexts: the XOR of the plaintexts, if the IV is the same."""
     return exclusive_or(one[NONCE_BYTES:-TAG_BYTES], other[NONCE_BYTES:-TAG_BYTES], strict=True)

@@ -111,7 +111,7 @@ class Enclave:
         content = b"" if call is None else call.content
         fits = len(content) <= self.shape.room
         if self._checks.insist_on("pad-frames") and fits:
-            content = frames.padded(content, self.shape.block_bytes)
+            content = frames.pad(content, self.shape.block_bytes)
         work = 0 if call is None else call.work
         moment = self.shape.edge if self._checks.insist_on("constant-rate") else work
         body = self._sealer.seal(tick, content)
@@ -161,7 +161,7 @@ class Enclave:
         if not self._checks.insist_on("verify-answer"):
             return decrypt_message_unverified(self._keys.back, answer)
         try:
-            return frames.unpadded(frames.opened(self._keys.back, ANSWERS, tick, answer))
+            return frames.unpad(frames.open_content(self._keys.back, ANSWERS, tick, answer))
         except (CryptoError, frames.PaddingError):
             raise frames.AnswerError(tick) from None
 
@@ -185,7 +185,7 @@ class Enclave:
         """
         if self.over or not self.may_finish(tick):
             raise frames.TurnError(tick, "the run does not end here")
-        content = frames.padded(result, self.shape.block_bytes)
+        content = frames.pad(result, self.shape.block_bytes)
         self.over = True
         bad = self.failed if self._checks.insist_on("uniform-status") else bool(self.waiting)
         if not self._checks.insist_on("pad-result"):

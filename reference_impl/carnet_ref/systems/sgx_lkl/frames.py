@@ -43,7 +43,7 @@ def room(size: int) -> int:
     return size - _LENGTH
 
 
-def padded(content: bytes, size: int) -> bytes:
+def pad(content: bytes, size: int) -> bytes:
     """Return ``content`` prefixed with its length and zero-padded to ``size`` bytes.
 
     Raises ShapeError if it does not fit.
@@ -53,7 +53,7 @@ def padded(content: bytes, size: int) -> bytes:
     return (len(content).to_bytes(_LENGTH, "big") + content).ljust(size, b"\0")
 
 
-def unpadded(block: bytes) -> bytes:
+def unpad(block: bytes) -> bytes:
     """Return the content of a padded block.
 
     Raises PaddingError if the length is longer than what is there, or the padding is not zeros.
@@ -65,7 +65,7 @@ def unpadded(block: bytes) -> bytes:
     return content
 
 
-def cut(content: bytes, size: int) -> tuple[bytes, ...]:
+def split_content(content: bytes, size: int) -> tuple[bytes, ...]:
     """Return the content in pieces of at most ``size`` bytes; no content is one empty piece."""
     return tuple(content[at : at + size] for at in range(0, max(1, len(content)), size))
 
@@ -133,7 +133,7 @@ def pieces(call: Call, shape: Shape, checks: Checks = EVERY) -> tuple[Call, ...]
     """Return the call in pieces that each fit into a frame."""
     if not checks.insist_on("cut-to-frames"):
         return (call,)
-    parts = cut(call.content, shape.room)
+    parts = split_content(call.content, shape.room)
     return tuple(replace(call, content=part, piece=number) for number, part in enumerate(parts))
 
 
@@ -170,7 +170,7 @@ class FrameMetadata:
     size: int
 
 
-def seen(frame: Frame, direction: Direction = Direction.OUT) -> FrameMetadata:
+def frame_metadata(frame: Frame, direction: Direction = Direction.OUT) -> FrameMetadata:
     """Return the host's view of a frame."""
     return FrameMetadata(frame.tick, direction, frame.operation.value, frame.address, frame.moment, len(frame.body))
 
@@ -195,17 +195,17 @@ class Sealer:
             self.used += 1
         else:
             nonce = sha256(content)[:NONCE_BYTES]
-        return nonce + AesGcm(self.key).encrypt(nonce, content, bound(label or self.label, tick))
+        return nonce + AesGcm(self.key).encrypt(nonce, content, associated_data(label or self.label, tick))
 
 
-def bound(label: bytes, tick: int) -> bytes:
+def associated_data(label: bytes, tick: int) -> bytes:
     """Return the associated data for a tick."""
     return join(label, number(tick))
 
 
-def opened(key: bytes, label: bytes, tick: int, body: bytes) -> bytes:
+def open_content(key: bytes, label: bytes, tick: int, body: bytes) -> bytes:
     """Return the content that was sealed for a tick. Raises AuthenticationError if it does not verify."""
-    return AesGcm(key).decrypt(body[:NONCE_BYTES], body[NONCE_BYTES:], bound(label, tick))
+    return AesGcm(key).decrypt(body[:NONCE_BYTES], body[NONCE_BYTES:], associated_data(label, tick))
 
 
 def equal(one: Frame, other: Frame) -> bool:

@@ -16,10 +16,10 @@ from carnet_ref.systems.sgx_lkl.frames import (
     Shape,
     ShapeError,
     TurnError,
-    cut,
-    opened,
-    padded,
-    unpadded,
+    open_content,
+    pad,
+    split_content,
+    unpad,
 )
 
 CHUNKS = b"carnet sgx-lkl chunk"
@@ -32,10 +32,10 @@ def padded_dataset(dataset: bytes, chunks: int, chunk_bytes: int) -> tuple[bytes
     Raises ShapeError if it does not fit.
     """
     shape = Shape(chunks, block_bytes=chunk_bytes)
-    parts = cut(dataset, shape.room)
+    parts = split_content(dataset, shape.room)
     if len(parts) > chunks:
         raise ShapeError(f"{len(dataset)} bytes do not fit {chunks} chunks of {shape.room}")
-    return tuple(padded(part, chunk_bytes) for part in (*parts, *(b"",) * (chunks - len(parts))))
+    return tuple(pad(part, chunk_bytes) for part in (*parts, *(b"",) * (chunks - len(parts))))
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Holder:
 
     def __post_init__(self) -> None:
         padded_dataset(self.dataset, self.shape.chunks, self.shape.block_bytes)
-        self._parts = cut(self.dataset, self.shape.room)
+        self._parts = split_content(self.dataset, self.shape.room)
         self._sealer = Sealer(self.key, CHUNKS, self.checks)
 
     @enforces("REQ-HAND-OVER-01", "CLAIM-HAND-OVER-COUNT", "fill-chunks")
@@ -73,7 +73,7 @@ class Holder:
         self._sent.add(place)
         content = self._parts[place] if place < len(self._parts) else b""
         if self.checks.insist_on("pad-chunks"):
-            content = padded(content, self.shape.block_bytes)
+            content = pad(content, self.shape.block_bytes)
         body = self._sealer.seal(place, content)
         return Frame(place, Operation.PACKET, self.shape.sweep(place), self.shape.edge, body)
 
@@ -84,7 +84,7 @@ class Holder:
         return place >= bound
 
 
-def collected(shape: Shape, key: bytes, frames: Sequence[Frame]) -> bytes:
+def collect_dataset(shape: Shape, key: bytes, frames: Sequence[Frame]) -> bytes:
     """Return the dataset in the chunks of a hand-over: all of it, or an error and nothing.
 
     Raises ShapeError if there are not as many chunks as the manifest says; AnswerError if one is not what was sealed
@@ -95,7 +95,7 @@ def collected(shape: Shape, key: bytes, frames: Sequence[Frame]) -> bytes:
     parts = []
     for place, frame in enumerate(frames):
         try:
-            parts.append(unpadded(opened(key, CHUNKS, place, frame.body)))
+            parts.append(unpad(open_content(key, CHUNKS, place, frame.body)))
         except (CryptoError, PaddingError):
             raise AnswerError(place) from None
     return b"".join(parts)
@@ -109,4 +109,4 @@ class Peer:
 
     def answer(self, tick: int) -> bytes:
         """Return the answer to the frame of a tick, of fixed size."""
-        return self._sealer.seal(tick, padded(b"served", self._shape.block_bytes))
+        return self._sealer.seal(tick, pad(b"served", self._shape.block_bytes))

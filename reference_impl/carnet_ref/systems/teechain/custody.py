@@ -1,7 +1,7 @@
 """The custody log: an entry counts once every member has logged it, and a next primary continues the log.
 
-The three calls of a journal are here, on a chain of replicas in place of a disk. ``found`` opens the first chain, and
-``take_over`` the next one, with the members that still answer. A holder takes only a grant that is meant for it.
+The three calls of a journal are here, on a chain of replicas in place of a disk. ``take_over`` opens the next chain,
+with the members that still answer. A holder takes only a grant that is meant for it.
 """
 
 from collections.abc import Callable
@@ -87,7 +87,7 @@ class CustodyLog:
         return len(self.entries())
 
 
-def found(primary: Primary, carry: Carry) -> CustodyLog:
+def open_first_chain(primary: Primary, carry: Carry) -> CustodyLog:
     """Open the first chain, let its members join, and return its log.
 
     Raises SilentMemberError if a member does not answer; TeechainError if an answer is refused.

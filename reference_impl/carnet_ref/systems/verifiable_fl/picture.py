@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carnet_command.errors import UsageError
 from carnet_command.printable import printable
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_ref.pictures import write_picture
 from carnet_ref.systems.verifiable_fl.audit import AuditResult, RefusedGraphError
 from carnet_ref.systems.verifiable_fl.statements import Envelope
@@ -76,7 +76,7 @@ def plot(envelopes: Sequence[Envelope], result: AuditResult, path: Path) -> None
     Raises UsageError if there are too many, Matplotlib is not installed, or the file cannot be written.
     """
     if len(envelopes) > MOST_STATEMENTS:
-        most = counted(MOST_STATEMENTS, "statement")
+        most = plural(MOST_STATEMENTS, "statement")
         raise UsageError(f"a picture has at most {most}, and this graph has {len(envelopes):,}")
     boxes = boxes_of(envelopes, result)
     lanes = list(dict.fromkeys([*result.exclaves, *(box.by for box in boxes)]))

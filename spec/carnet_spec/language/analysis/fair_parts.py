@@ -17,7 +17,7 @@ def part(action: Action, live: Eventually) -> Action:
     return action if condition == TRUE else _limited_to(action, condition)
 
 
-def divided(protocol: Protocol, liveness: Sequence[Eventually]) -> Protocol:
+def divide_fair_steps(protocol: Protocol, liveness: Sequence[Eventually]) -> Protocol:
     """Return the protocol in which the fair steps of an action are one action, and its other steps another.
 
     All properties of ``liveness`` name the same fair steps of an action. :func:`whole_name` returns the original names.

@@ -28,7 +28,7 @@ def read_by(update: Update) -> tuple[Term, ...]:
     return (*update.args, update.when, *(() if update.value is None else (update.value,)))
 
 
-def repeated(names: Iterable[str]) -> list[str]:
+def duplicates(names: Iterable[str]) -> list[str]:
     """Return the names that occur more than once."""
     return [name for name, times in Counter(names).items() if times > 1]
 

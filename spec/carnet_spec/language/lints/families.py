@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from carnet_spec.language.family import Family, Finding, PartyView, Profile
-from carnet_spec.language.lints.common import Findings, one_of, repeated
+from carnet_spec.language.lints.common import Findings, duplicates, one_of
 from carnet_spec.language.naming import did_you_mean
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.requirements import NormativeText, cited
@@ -28,7 +28,7 @@ def parts(family: Family) -> Findings:
     for service in family.services:
         for name in sorted(service.needed_by - set(family.variants)):
             yield f"service {service.id}", f"no variant '{name}': {one_of(family.variants, name)}"
-    for kind in repeated([view.kind.value for view in family.views]):
+    for kind in duplicates([view.kind.value for view in family.views]):
         yield f"family {family.id}", f"two views of '{kind}': say in one of them how it differs"
     sizes = _sizes(family)
     if family.rounds and family.rounds not in sizes:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from carnet_spec.language.actions import Action, Effect
 from carnet_spec.language.analysis.polarity import deduced_symbols, signed_symbols
-from carnet_spec.language.lints.common import Findings, at, by_name, one_of, parts_of, read_by, repeated, strangers
+from carnet_spec.language.lints.common import Findings, at, by_name, duplicates, one_of, parts_of, read_by, strangers
 from carnet_spec.language.protocol import Protocol, terms_of_action
 from carnet_spec.language.statements import Axiom
 from carnet_spec.language.terms import Symbol, Term, Var, free_variables, sort_of, symbols_of
@@ -63,7 +63,7 @@ def _axiom(axiom: Axiom, assumptions: set[str]) -> Findings:
 
 def initial(protocol: Protocol) -> Findings:
     """Every initial value is given once, and reads rigid symbols only."""
-    for name in repeated(initial.symbol.name for initial in protocol.initial):
+    for name in duplicates(initial.symbol.name for initial in protocol.initial):
         yield f"initial value of {name}", "is given twice: drop one"
     for initial in protocol.initial:
         where = f"initial value of {initial.symbol.name}"

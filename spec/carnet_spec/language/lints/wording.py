@@ -5,7 +5,7 @@ import string
 from collections.abc import Iterator
 
 from carnet_spec.language.actions import Action, Effect
-from carnet_spec.language.lints.common import Findings, at, one_of, repeated
+from carnet_spec.language.lints.common import Findings, at, duplicates, one_of
 from carnet_spec.language.naming import did_you_mean
 from carnet_spec.language.protocol import Protocol, terms_of_action
 from carnet_spec.language.statements import Given
@@ -19,7 +19,7 @@ def labels(protocol: Protocol) -> Findings:
     for action in protocol.actions:
         guards, updates = [g.name for g in action.guards], [u.name for u in action.updates]
         for what, labels_of in (("guards", guards), ("updates", updates)):
-            for name in repeated(labels_of):
+            for name in duplicates(labels_of):
                 yield at(action), f"two {what} are called '{name}': give one a name of its own"
         if not all((*guards, *updates)):
             yield at(action), "a guard or update has no name: give it one a reviewer understands"
@@ -50,7 +50,7 @@ def names(protocol: Protocol) -> Findings:
         **{f"parameters of {live.name}": [var.name for var in live.params] for live in protocol.liveness},
     }
     for what, names in spaces.items():
-        for name in repeated(names):
+        for name in duplicates(names):
             yield protocol.id, f"two {what} are called '{name}': rename one"
 
 
@@ -149,7 +149,7 @@ def fairness(protocol: Protocol) -> Findings:
     known = {action.name: action for action in protocol.actions}
     for live in protocol.liveness:
         where = f"liveness {live.name}"
-        for name in repeated(live.fair):
+        for name in duplicates(live.fair):
             yield where, f"asks for fairness of '{name}' twice: name it once"
         for name in live.fair:
             if name not in known:

@@ -31,7 +31,7 @@ from carnet_check.certificates.file import (
     read,
     save_certificates,
 )
-from carnet_check.certificates.folder import OF_NO_LAYER, UNDER_NONE, Pair, stated
+from carnet_check.certificates.folder import OF_NO_LAYER, UNDER_NONE, Pair, required_claims
 from carnet_check.certificates.producing.refutation import NotFound
 from carnet_check.certificates.production import (
     Answer,
@@ -265,14 +265,14 @@ def test_a_stale_certificate_is_adapted_if_it_proves_the_new_text() -> None:
     writer = Writer()
     for each, entry in pairs():
         other = replace(entry, digest="0" * 16)
-        found = judging.adapted(writer, each, other)
+        found = judging.adapt_entry(writer, each, other)
         assert found is not None
         assert (found.digest, set(found.hypotheses)) == (entry.digest, set(entry.hypotheses))
         judging.follow(writer.text(each, found.hypotheses), found.names, found.tokens)
     writer, (each, entry) = Writer(), pairs()[0]
-    assert judging.adapted(writer, each, replace(entry, tokens="x 0 0")) is None
-    assert judging.adapted(writer, each, replace(entry, tokens="u 99")) is None
-    assert judging.adapted(writer, each, replace(entry, hypotheses=("inv:nowhere",))) is None
+    assert judging.adapt_entry(writer, each, replace(entry, tokens="x 0 0")) is None
+    assert judging.adapt_entry(writer, each, replace(entry, tokens="u 99")) is None
+    assert judging.adapt_entry(writer, each, replace(entry, hypotheses=("inv:nowhere",))) is None
 
 
 def test_a_certificate_is_of_its_text_alone() -> None:
@@ -291,7 +291,7 @@ PROTOCOL = lending().protocol()  #: 'owned' is claimed under both threat models,
 
 
 def judged(protocol: Protocol, *unproved: str) -> list[Pair]:
-    return [each.judged(unproved) for each in stated(protocol) if not each.declared]
+    return [each.judged(unproved) for each in required_claims(protocol) if not each.declared]
 
 
 def proved(protocol: Protocol, *unproved: str) -> list[tuple[str, str]]:
@@ -331,7 +331,11 @@ def test_a_claim_of_no_layer_or_under_no_threat_model_is_not_proved() -> None:
 
 def test_what_is_declared_is_apart() -> None:
     later = Claim("later", None, "It will hold.", "R-2", "tests", ("one",), declared=True)
-    found = [each.pair.claim for each in stated(replace(PROTOCOL, claims=(*PROTOCOL.claims, later))) if each.declared]
+    found = [
+        each.pair.claim
+        for each in required_claims(replace(PROTOCOL, claims=(*PROTOCOL.claims, later)))
+        if each.declared
+    ]
     assert found == ["later"]
 
 

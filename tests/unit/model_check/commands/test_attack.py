@@ -24,7 +24,7 @@ from carnet_check.minimise import minimise
 from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_check.verification.campaign import verify
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_check.wording import narrate
 from carnet_spec.language import *
 from carnet_spec.protocols.gpu_travelling import FAMILY
@@ -271,7 +271,7 @@ ROW = Result("toy", "main", "secrecy", "collusion", "explicit", Verdict.EXHAUSTE
 
 @pytest.mark.mends("N16")
 def test_verdicts_are_a_table_of_claims_by_threat_models() -> None:
-    outcome = verify(planned(Request(load(TOY))))
+    outcome = verify(plan_campaign(Request(load(TOY))))
     html = outcome._repr_html_()
     assert "every verdict as expected" in html
     heads = next(line for line in html.splitlines() if line.startswith("<thead>"))

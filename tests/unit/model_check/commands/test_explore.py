@@ -19,7 +19,7 @@ from carnet_check.loading.families import load
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.campaign import verify
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_spec.trace import Trace, TraceStep
 from tests.coq.coq_files import exhaust
 from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, WIDE, carnet, control
@@ -327,7 +327,7 @@ def test_verify_says_what_walks_do_not_judge() -> None:
 def test_a_walker_that_says_more_is_not_believed(word: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("carnet_check.engines.exploring.explorer.verdict_of", lambda *_: (word, None))
     with pytest.raises(EngineError, match="a word that is not among its verdicts"):
-        verify(planned(Request(load(TOY), engines=("explicit",), walks=3)))
+        verify(plan_campaign(Request(load(TOY), engines=("explicit",), walks=3)))
 
 
 def test_a_walker_is_the_engine_for_walks_and_for_nothing_else() -> None:
@@ -347,7 +347,7 @@ def test_walks_say_nothing_of_what_is_vacuous_or_did_not_fall() -> None:
     assert (row["verdict"], row["expected"], ran.code) == ("SAMPLED", "VIOLATED", 3)
     ran = carnet("verify", LAPS, "--profile", "ci", "--engine", "explicit", *WALKS, "--jobs", "1", "--json")
     assert {row["verdict"] for row in ran.json["results"]} == {"SAMPLED"}
-    outcome = verify(planned(Request(load(TOY), engines=("explicit",), walks=3)))
+    outcome = verify(plan_campaign(Request(load(TOY), engines=("explicit",), walks=3)))
     assert not any(found.complete or found.exhaustive for found in outcome.searches)
     assert outcome.goals == ()
 

@@ -13,7 +13,7 @@ from carnet_check.certificates.judging import LayerObligations, key_of
 from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers
-from carnet_spec.language.decoding import decoded
+from carnet_spec.language.decoding import decode
 from tests.fixtures import toy
 from tests.unit.model_check.command import TOY, carnet, control
 
@@ -63,10 +63,10 @@ def test_json_is_the_canonical_encoding_of_every_variant_and_of_fewer_defences(t
     for name in ("main", "forgetful"):
         text = (tmp_path / f"{name}.json").read_text("ascii")
         assert text == toy.FAMILY.protocol(name).encoded
-        assert decoded(text) == toy.FAMILY.protocol(name)
+        assert decode(text) == toy.FAMILY.protocol(name)
     ran = carnet("export", TOY, "--to", "json", "--without", "return-checked", "--out", str(tmp_path))
     assert ran.code == 0
-    assert decoded((tmp_path / "main.json").read_text("ascii")) == toy.FAMILY.protocol("main", ("return-checked",))
+    assert decode((tmp_path / "main.json").read_text("ascii")) == toy.FAMILY.protocol("main", ("return-checked",))
 
 
 def test_main_variants_and_their_layers_are_written_unless_others_are_named(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from carnet_check.commands.diff import KEY, Direction, differences
 from carnet_check.commands.doctor import look_for
 from carnet_check.commands.entry import Entry
 from carnet_check.engines.interface import Tool
-from carnet_check.engines.registry import registered
+from carnet_check.engines.registry import registered_engines
 from carnet_check.loading.families import Source, load
 from carnet_check.report.run_folder import Run
 from carnet_spec.language import Draft, Family, Formula, Protocol, Service, implies
@@ -150,7 +150,7 @@ def test_the_doctor_says_what_is_there_and_knows_nothing_that_is_not() -> None:
     assert offered <= set(project["optional-dependencies"])
     unwritten = {"cvc5", "compiled explorer", "spin", "c compiler", "java"}
     assert unwritten.isdisjoint(tool.name for tool in doctor.TOOLS)
-    needed = [tool for engine in registered() for tool in engine.needs]
+    needed = [tool for engine in registered_engines() for tool in engine.needs]
     advice = [tool.get for tool in (*needed, *doctor.TOOLS) if "pip" in tool.get]
     assert all(re.fullmatch(r"pip install (carnet|'carnet\[\w+\]')", each) for each in advice), advice
     assert look_for(Tool("shell", "", "", programs=("no-such-program", "sh"))).present

@@ -327,7 +327,7 @@ def test_a_row_that_is_there_twice_counts_once(whole: Path, folder: Path, monkey
     assert said in " ".join(carnet("recheck", str(folder)).out.split())
 
 
-JUDGED = certificates_folder.judged
+JUDGED = certificates_folder.check_texts
 
 
 def share_killed(folder: Path, digests: list[str]) -> dict[str, certificates_folder.TextVerdict]:
@@ -345,7 +345,7 @@ def killed(*_: object) -> None:
 def test_only_a_lost_share_is_not_judged(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch)
     monkeypatch.chdir(tmp_path)  # workers import nothing from the current folder, and what they run here is in this one
-    monkeypatch.setattr(certificates_folder, "judged", share_killed)
+    monkeypatch.setattr(certificates_folder, "check_texts", share_killed)
     ran = carnet("recheck", str(folder), "--json")
     assert ran.code == 3
     assert {each["why"] for each in ran.json["unproved"]} == {"it was not judged: the worker was killed by signal 9"}
@@ -355,7 +355,7 @@ def test_only_a_lost_share_is_not_judged(folder: Path, tmp_path: Path, monkeypat
 def test_a_lost_comparison_leaves_all_unproved(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(certificates_folder, "compared", killed)
+    monkeypatch.setattr(certificates_folder, "compare_index", killed)
     ran = carnet("recheck", str(folder), "--json")
     assert (ran.code, len(ran.json["unproved"])) == (3, ran.json["obligations"])
     assert ran.json["specifications"] == {}

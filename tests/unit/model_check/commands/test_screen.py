@@ -10,7 +10,7 @@ from carnet_check.loading.families import known_protocols, load
 from carnet_check.results import MARKS, Result, Verdict
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.outcome import CampaignOutcome
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_spec.language.requirements import Level
 from tests.unit.model_check.command import TOY, carnet, carnet_once, control
 
@@ -44,7 +44,7 @@ def test_each_verdict_has_a_mark_of_its_own() -> None:
 
 @pytest.fixture(scope="module")
 def outcome() -> CampaignOutcome:
-    return verify(planned(Request(load(TOY), engines=("explicit", "induction"))))
+    return verify(plan_campaign(Request(load(TOY), engines=("explicit", "induction"))))
 
 
 def shown(outcome: CampaignOutcome) -> str:

@@ -19,7 +19,7 @@ from carnet_check.results import STRENGTH, Kind, Result, Verdict
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.outcome import CampaignOutcome
-from carnet_check.verification.planning import Campaign, Request, planned
+from carnet_check.verification.planning import Campaign, Request, plan_campaign
 from docs._ext.carnet_pages.listings import engines
 from tests.oracle.compare import judge
 from tests.oracle.protocols import recipes
@@ -42,7 +42,7 @@ def _may_be_absent(engine: Engine) -> object:
     return pytest.param(engine, marks=[mark] if engine is not TOY_ENGINE else [], id=engine.name)
 
 
-EVERY = (*registry.registered(), TOY_ENGINE)
+EVERY = (*registry.registered_engines(), TOY_ENGINE)
 every_engine = pytest.mark.parametrize("engine", [_may_be_absent(each) for each in EVERY])
 #: Engines of lemma claims judge nothing else: ``lemmas/test_engine.py`` has what they promise.
 every_judge_of_steps = pytest.mark.parametrize(
@@ -74,7 +74,7 @@ class Heard(Listener):
 
 def asked(reference: str, engine: Engine, variant: str = "") -> Campaign:
     request = Request(load(reference), variants=(variant,) if variant else ())
-    return replace(planned(request), engines=(engine,))
+    return replace(plan_campaign(request), engines=(engine,))
 
 
 def answered(reference: str, engine: Engine, variant: str = "") -> CampaignOutcome:
@@ -91,7 +91,7 @@ def timeless(outcome: EngineResult) -> list[Result]:
 
 @every_engine
 def test_it_is_registered_under_its_name(engine: Engine) -> None:
-    (found,) = registry.chosen([engine.name])
+    (found,) = registry.select_engines([engine.name])
     assert found is engine
 
 

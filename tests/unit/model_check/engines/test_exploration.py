@@ -28,7 +28,7 @@ from carnet_check.loading.extent import Explored
 from carnet_check.loading.families import load
 from carnet_check.loading.scope import Scope
 from carnet_check.verification.campaign import verify
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_spec.language import Instance, Invariant, Kind, Profile, Sort, Symbol, Term
 from carnet_spec.language.terms import BOOL, FALSE, And, Apply, Implies, Var
 from carnet_spec.trace import Trace, TraceStep
@@ -321,7 +321,7 @@ def finding_killed(question: Question) -> Iterator[Answer]:
 def rows(engine: str) -> list[Row]:
     """Return what an engine says of claims: of the toy's, or of one that falls where the engine looks for attacks."""
     reference = control("wrong_claim") if engine == "bmc" else TOY
-    outcome = verify(planned(Request(load(reference), engines=(engine,))))
+    outcome = verify(plan_campaign(Request(load(reference), engines=(engine,))))
     return sorted((row.claim, row.threat, str(row.verdict), row.bound) for row in outcome.results)
 
 
@@ -336,7 +336,7 @@ KILLED: dict[str, tuple[str, Callable[[Any], Iterator[Any]]]] = {
 
 @pytest.mark.parametrize("engine", KILLED)
 def test_no_verdict_changes(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    (chosen,) = registry.chosen([engine])
+    (chosen,) = registry.select_engines([engine])
     if not all(look_for(tool).present for tool in chosen.needs):
         pytest.skip(f"{engine} is not installed")
     said = rows(engine)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.exports.tptp import quoted, tptp
+from carnet_check.exports.tptp import quote_name, tptp
 from carnet_check.obligations import Obligation
 from carnet_spec.language import Formula, SpecificationError, Step, forall
 from tests.unit.model_check.obligations.lending import lending, obligation
@@ -58,9 +58,9 @@ def test_a_choice_is_what_it_says_in_both_cases(tmp_path: Path) -> None:
 
 
 def test_a_name_is_quoted_and_what_has_no_quotation_is_refused() -> None:
-    assert quoted("guard:it's \\ here") == r"'guard:it\'s \\ here'"
+    assert quote_name("guard:it's \\ here") == r"'guard:it\'s \\ here'"
     with pytest.raises(SpecificationError, match="characters that TPTP cannot write"):
-        quoted("naïve")
+        quote_name("naïve")
 
 
 @needs_e

@@ -14,7 +14,7 @@ from carnet_check.mutation.operators import (
     canonical,
     mutants,
     rewritten,
-    weakened,
+    weakenings,
     without_parts,
 )
 from carnet_check.obligations.reading import language_of
@@ -103,11 +103,11 @@ def test_a_term_is_replaced_by_neighbours_and_what_the_action_speaks_of() -> Non
 
 
 def test_weakening_takes_one_part_away_and_order_tells_nothing_apart() -> None:
-    assert [new for _, new in weakened(And((P, Q)))] == [Q, P]
-    assert [new for _, new in weakened(Or((P, Q, P)))] == [Or((Q, P)), Or((P, P)), Or((P, Q))]
-    assert [new for _, new in weakened(Implies(P, Q))] == [Q]
-    assert [new for _, new in weakened(Forall((X,), And((P, Q))))] == [Forall((X,), Q), Forall((X,), P)]
-    assert not list(weakened(P))
+    assert [new for _, new in weakenings(And((P, Q)))] == [Q, P]
+    assert [new for _, new in weakenings(Or((P, Q, P)))] == [Or((Q, P)), Or((P, P)), Or((P, Q))]
+    assert [new for _, new in weakenings(Implies(P, Q))] == [Q]
+    assert [new for _, new in weakenings(Forall((X,), And((P, Q))))] == [Forall((X,), Q), Forall((X,), P)]
+    assert not list(weakenings(P))
     assert canonical(And((P, Equal(X, Y)))) == canonical(And((Equal(Y, X), P)))
     assert canonical(Or((P, Q))) == canonical(Or((Q, P)))
     assert canonical(And((P, Q))) != canonical(Or((P, Q)))

@@ -38,33 +38,33 @@ def test_designs_share_a_table_only_if_their_verdicts_are_equal() -> None:
     assert [design["name"] for design in shared.designs] == ["main", "forgetful"]
     differing = [row("PROVED"), row("VIOLATED", variant="forgetful", expected="VIOLATED")]
     assert [len(each.designs) for each in claimed.claim_tables(both, differing)] == [1, 1]
-    assert claimed.violated(both, differing) == [(both["claims"]["secrecy"], ["none"])]
+    assert claimed.violated_claims(both, differing) == [(both["claims"]["secrecy"], ["none"])]
 
 
 def test_what_a_verdict_rests_on_is_listed_whether_or_not_it_has_words() -> None:
     rows = [row("PROVED", assumptions=["A1"]), row("PROVED", claim="punctual", assumptions=["A1", "unheard of"])]
-    first, second = claimed.assumed(words(), rows)
+    first, second = claimed.assumptions_of(words(), rows)
     assert first == ("A1", "The lender is never corrupt", "The lender is never corrupt.", "every proof")
     assert (second.id, second.sentence, second.used_by) == ("unheard of", "", "the proof of punctual")
-    assert [each.used_by for each in claimed.assumed(words(), [row("EXHAUSTED", assumptions=["A1"])])] == [
+    assert [each.used_by for each in claimed.assumptions_of(words(), [row("EXHAUSTED", assumptions=["A1"])])] == [
         "exploration alone"
     ]
-    assert claimed.assumed(words(), [row("VIOLATED", assumptions=["A1"])]) == []
+    assert claimed.assumptions_of(words(), [row("VIOLATED", assumptions=["A1"])]) == []
 
 
 @pytest.mark.parametrize("reference", [TOY, str(FIXTURES / "broker.py"), control("sound")])
 def test_every_assumption_of_a_run_has_words(reference: str) -> None:
     ran = carnet("verify", reference, "--engine", "explicit", "--engine", "induction", "--jobs", "1", "--json")
     family = load(reference).family
-    found = claimed.assumed(claimed.words_of(family, family.with_layers(family.main)), ran.json["results"])
+    found = claimed.assumptions_of(claimed.words_of(family, family.with_layers(family.main)), ran.json["results"])
     assert {each.id for each in found} == {id for row in ran.json["results"] for id in row["assumptions"]}
     assert [each.id for each in found if not each.sentence] == []
 
 
 def test_nothing_is_said_to_be_carried_out_for_a_protocol_that_carnet_does_not_bring() -> None:
-    assert "nothing was carried out" in claimed.simulated(words())
+    assert "nothing was carried out" in claimed.simulation_sentence(words())
     family = load("gpu-travelling").family
-    said = claimed.simulated(claimed.words_of(family, family.main[:1]))
+    said = claimed.simulation_sentence(claimed.words_of(family, family.main[:1]))
     assert "simulated hardware with these services" in said
 
 

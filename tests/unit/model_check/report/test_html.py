@@ -13,10 +13,10 @@ import pytest
 from carnet_check.errors import UsageError
 from carnet_check.report.formats import sarif
 from carnet_check.report.html import as_html, views, write_html
-from carnet_check.report.html.views import STEPS, attacked, cell, heat_map, overview, row, search_index
+from carnet_check.report.html.views import STEPS, attack_cell, cell, heat_map, overview, row, search_index
 from carnet_check.report.run_folder import Run, plain_name, read_run, write_attack
 from carnet_check.wording import MOST
-from carnet_command.files import claimed
+from carnet_command.files import lock_folders
 from tests.fixtures import toy
 from tests.fixtures.odd_texts import ODD
 from tests.unit.model_check.command import FIXTURES, TOY, carnet, control
@@ -36,8 +36,8 @@ def table(heat: Any) -> ElementTree.Element:
         (cell(3, 17, decided=False), "3", "of 17 claims are known to be violated"),
         (cell(1, 17, decided=False), "1", "of 17 claims is known to be violated"),
         (cell(1, 1, expected=False), "1!", "of 1 claim is violated, not as expected"),
-        (attacked(0), "–", "no attack was looked for, or none was found"),
-        (attacked(2), "2", "attacked claims are violated"),
+        (attack_cell(0), "–", "no attack was looked for, or none was found"),
+        (attack_cell(2), "2", "attacked claims are violated"),
     ],
 )
 def test_a_cell_says_everything_as_text(made: dict[str, str], text: str, words: str) -> None:
@@ -294,7 +294,7 @@ def test_findings_and_requirements_are_found_by_their_ids(found: list[dict[str, 
 @pytest.mark.mends("L2")
 @pytest.mark.parametrize("option", ["--out", "--html"])
 def test_a_folder_that_another_run_writes_is_refused_at_once(tmp_path: Path, option: str) -> None:
-    with claimed(tmp_path / "run"):
+    with lock_folders(tmp_path / "run"):
         ran = carnet("verify", TOY, option, str(tmp_path / "run"))
         assert ran.code == 2
         assert "another command is writing into" in ran.err
@@ -304,12 +304,12 @@ def test_a_folder_that_another_run_writes_is_refused_at_once(tmp_path: Path, opt
 
 @pytest.mark.mends("L2")
 def test_a_claim_leaves_nothing_behind(tmp_path: Path) -> None:
-    with claimed(tmp_path / "a" / "b"), pytest.raises(UsageError), claimed(tmp_path / "a" / "b"):
+    with lock_folders(tmp_path / "a" / "b"), pytest.raises(UsageError), lock_folders(tmp_path / "a" / "b"):
         pytest.fail("it was claimed twice")
     assert list(tmp_path.iterdir()) == []
-    with claimed(tmp_path / "a"):
+    with lock_folders(tmp_path / "a"):
         (tmp_path / "a" / "kept").touch()
-    with claimed(tmp_path / "a"), claimed(tmp_path / "b"):
+    with lock_folders(tmp_path / "a"), lock_folders(tmp_path / "b"):
         pass
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
 

@@ -24,10 +24,10 @@ from carnet_check.results import Result, Verdict, by_verdict, exit_code
 from carnet_check.semantics import Interpreter, State
 from carnet_check.verification.checks import disagreements
 from carnet_check.verification.outcome import CampaignOutcome
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_check.wording import fill_places, knowers, known
 from carnet_command import files as artefacts
-from carnet_command.text import listed, wrapped
+from carnet_command.text import join_words, wrap_text
 from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, constant, relation
 from carnet_spec.trace import Trace, TraceStep
 from carnet_spec.trace import TraceStep as Taken
@@ -39,9 +39,9 @@ def test_sentences_and_wrapped_text_keep_what_is_no_parameter_and_their_width() 
         fill_places("{a} sends {k} in {braces} to {a}", {"a": "alice", "k": "k1"})
         == "alice sends k1 in {braces} to alice"
     )
-    assert listed(["k1"]) == "k1"
-    assert listed(["k1", "k2", "k3"]) == "k1, k2 and k3"
-    lines = wrapped("label", "word " * 40)
+    assert join_words(["k1"]) == "k1"
+    assert join_words(["k1", "k2", "k3"]) == "k1, k2 and k3"
+    lines = wrap_text("label", "word " * 40)
     assert lines[0].startswith("label        word")
     assert all(len(line) <= 78 for line in lines)
     assert all(line.startswith(" " * 13) for line in lines[1:])
@@ -53,7 +53,7 @@ def test_narrow_matrices_put_the_engines_below_one_another() -> None:
         for threat in ("none", "collusion")
         for engine, verdict in (("induction", Verdict.PROVED), (FASTEST, Verdict.EXHAUSTED))
     )
-    outcome = CampaignOutcome(planned(Request(load(TOY))), results=rows)
+    outcome = CampaignOutcome(plan_campaign(Request(load(TOY))), results=rows)
     assert "secrecy  PROVED·EXHAUSTED  PROVED·EXHAUSTED" in matrices(outcome, width=80)
     narrow = matrices(outcome, width=30)
     assert "secrecy  PROVED     PROVED" in narrow
@@ -65,7 +65,7 @@ def test_what_is_expected_to_fall_is_marked_and_what_is_not_stands_out() -> None
         Result("toy", "main", "secrecy", "none", "explicit", Verdict.VIOLATED, Verdict.VIOLATED),
         Result("toy", "main", "secrecy", "collusion", "explicit", Verdict.UNKNOWN, Verdict.EXHAUSTED, detail="why"),
     )
-    lines = matrices(CampaignOutcome(planned(Request(load(TOY), engines=("explicit",))), results=rows))
+    lines = matrices(CampaignOutcome(plan_campaign(Request(load(TOY), engines=("explicit",))), results=rows))
     assert "secrecy  VIOLATED*  UNKNOWN!" in lines
     assert any(line.startswith("* expected") for line in lines)
     assert "  UNKNOWN  secrecy · collusion · explicit (expected EXHAUSTED)" in lines
@@ -369,7 +369,7 @@ def test_exit_codes_and_counts_follow_from_verdicts() -> None:
 
 
 def test_engines_that_disagree_are_an_error() -> None:
-    (plan,) = planned(Request(load(TOY))).plans
+    (plan,) = plan_campaign(Request(load(TOY))).plans
     rows = [replace(row(Verdict.PROVED), engine="induction"), row(Verdict.VIOLATED)]
     assert [each.verdict for each in disagreements(rows, plan)] == [Verdict.ERROR, Verdict.ERROR]
     apart = [rows[0], replace(rows[1], threat="collusion")]

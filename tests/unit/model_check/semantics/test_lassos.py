@@ -7,7 +7,7 @@ import pytest
 
 from carnet_check.semantics import Interpreter, fairness
 from carnet_spec.language import Instance, Protocol, SpecificationError, Step
-from carnet_spec.language.analysis.fair_parts import divided, part
+from carnet_spec.language.analysis.fair_parts import divide_fair_steps, part
 from carnet_spec.trace import Trace, TraceStep
 from tests.unit.model_check.small import *
 from tests.unit.model_check.steps import ask, back, learn, see, serve_one, swing
@@ -217,7 +217,7 @@ def test_an_action_is_divided_into_what_is_meant_and_the_rest() -> None:
     live, other = whole_one.liveness
     assert not fairness.agree(whole_one, live, other)
     assert fairness.agree(whole_one, live, live)
-    parts = divided(whole_one, [live])
+    parts = divide_fair_steps(whole_one, [live])
     assert [action.name for action in parts.actions] == ["see", "see otherwise", "finish"]
     instance = Instance({"Party": ("p", "q", "r")}, pools={("see", "a"): ("p", "q")})
     judge = Interpreter(parts, fairness.divided_instance(instance, parts))

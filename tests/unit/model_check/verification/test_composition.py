@@ -13,7 +13,7 @@ from carnet_check.errors import EngineDisagreement
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.campaign import verify
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_spec.language import Formula, exists, false, forall, implies
 from carnet_spec.language.composition import Interpretation
 from carnet_spec.language.notation import show
@@ -173,7 +173,7 @@ def test_each_kind_of_failure_is_told_apart(name: str) -> None:
 def test_a_false_lemma_is_refuted_by_a_trace_that_the_interpreter_replays() -> None:
     found = told("wrong_lemma")["nobody_has_two"]
     assert found["detail"] == "false after 2 steps in a reachable state, replayed by the interpreter"
-    outcome = verify(planned(Request(load(f"{FILE}:wrong_lemma"))))
+    outcome = verify(plan_campaign(Request(load(f"{FILE}:wrong_lemma"))))
     (refuted,) = (each.refutation for each in outcome.diagnoses if each.refutation)
     judge = Interpreter(refuted.protocol, refuted.search.instance_of("nobody_has_two"))
     steps = tuple(TraceStep(each["action"], each["by"], each["args"]) for each in found["trace"]["steps"])
@@ -254,7 +254,7 @@ def test_what_the_interpreter_does_not_confirm_is_not_shown(monkeypatch: pytest.
     protocol = load(f"{FILE}:missing_lemma").protocol()
     (standing,) = (
         each.standing
-        for each in verify(planned(Request(load(f"{FILE}:missing_lemma")))).diagnoses
+        for each in verify(plan_campaign(Request(load(f"{FILE}:missing_lemma")))).diagnoses
         if each.standing.status is Status.NOT_INDUCTIVE
     )
     asked = counterexample._Asked(
@@ -268,7 +268,7 @@ def test_what_the_interpreter_does_not_confirm_is_not_shown(monkeypatch: pytest.
 
 def test_a_trace_that_does_not_replay_refutes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searches, "violates", lambda *_: False)
-    outcome = verify(planned(Request(load(f"{FILE}:wrong_lemma"))))
+    outcome = verify(plan_campaign(Request(load(f"{FILE}:wrong_lemma"))))
     assert {each.standing.status for each in outcome.diagnoses} == {Status.PROVED, Status.NOT_INDUCTIVE}
 
 

@@ -18,7 +18,7 @@ from carnet_check.loading.families import load
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.checks import possibilities, possible_actions
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_spec.language import Draft, Formula, Goal, Profile, Step, exists, true
 from docs._ext.carnet_pages.dropped_assumptions import Fall, falls_without
 from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, carnet
@@ -66,7 +66,7 @@ def _each(**changes: Any) -> Callable[[Rows], Rows]:
 
 
 def _verified(liar: Liar) -> tuple[int, list[Verdict]]:
-    outcome = verify(replace(planned(Request(load(TOY))), engines=(liar,)))
+    outcome = verify(replace(plan_campaign(Request(load(TOY))), engines=(liar,)))
     return outcome.exit_code, [row.verdict for row in outcome.results]
 
 
@@ -104,10 +104,10 @@ def test_what_an_engine_should_not_say_ends_the_run(name: str) -> None:
 
 def test_a_run_without_an_engine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="no engine 'expicit'"):
-        planned(Request(load(TOY), engines=("expicit",)))
+        plan_campaign(Request(load(TOY), engines=("expicit",)))
     monkeypatch.setattr(registry, "ENGINES", {})
     with pytest.raises(UsageError, match="no engine runs"):
-        planned(Request(load(TOY)))
+        plan_campaign(Request(load(TOY)))
 
 
 SOURCE = load(f"{FIXTURES / 'assumed.py'}:draft")

@@ -17,7 +17,7 @@ from carnet_check.engines.exploring.searches import search
 from carnet_check.engines.induction.engine import INDUCTION
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.interface import EngineResult, Task
-from carnet_check.engines.registry import chosen
+from carnet_check.engines.registry import select_engines
 from carnet_check.engines.runner import Listener
 from carnet_check.errors import EngineError
 from carnet_check.loading.families import load
@@ -27,7 +27,7 @@ from carnet_check.semantics.fairness import objection
 from carnet_check.verification import checks
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.checks import disagreements
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_check.wording import reasons
 from carnet_spec.language import Eventually, Family, Instance, Protocol
 from carnet_spec.language.terms import FALSE, Member
@@ -151,8 +151,8 @@ def test_searches_for_claims_look_whether_anything_waits_for_what_is_proved(monk
         raise AssertionError("a search reached it")
 
     monkeypatch.setattr(checks._Check, "_may_happen", unwanted)
-    campaign = planned(Request(load(f"{MENDED}:liveness_that_fairness_brings")))
-    found = verify(replace(campaign, engines=(*chosen(["induction"]), Here())))
+    campaign = plan_campaign(Request(load(f"{MENDED}:liveness_that_fairness_brings")))
+    found = verify(replace(campaign, engines=(*select_engines(["induction"]), Here())))
     (row,) = (row for row in found.results if row.kind is Kind.LIVENESS)
     assert (row.engine, row.verdict) == ("induction", Verdict.PROVED)
 
@@ -162,7 +162,7 @@ def test_what_an_instance_or_a_budget_cuts_short_is_not_known() -> None:
     assert (code, found["explicit"]["verdict"]) == (3, "UNKNOWN")
     assert "a run ends where renew lacks elements or budget, which a larger instance has" in found["explicit"]["detail"]
     for engine in (Explicit().limited(1), INDUCTION.limited(1)):
-        campaign = replace(planned(Request(load(f"{MENDED}:liveness_that_fairness_brings"))), engines=(engine,))
+        campaign = replace(plan_campaign(Request(load(f"{MENDED}:liveness_that_fairness_brings"))), engines=(engine,))
         (row,) = (row for row in verify(campaign).results if row.kind is Kind.LIVENESS)
         assert row.verdict is Verdict.UNKNOWN
 
@@ -204,7 +204,7 @@ class Defective(Here):
 
 
 def _verified(defective: Defective) -> list[Result]:
-    campaign = planned(Request(load(f"{MENDED}:liveness_that_fairness_brings")))
+    campaign = plan_campaign(Request(load(f"{MENDED}:liveness_that_fairness_brings")))
     return [row for row in verify(replace(campaign, engines=(defective,))).results if row.kind is Kind.LIVENESS]
 
 
@@ -230,12 +230,12 @@ class Refuting(Here):
 
 
 def test_an_unfair_lasso_and_one_of_what_is_proved_are_errors() -> None:
-    campaign = planned(Request(load(f"{MENDED}:liveness_that_fairness_brings")))
+    campaign = plan_campaign(Request(load(f"{MENDED}:liveness_that_fairness_brings")))
     found = verify(replace(campaign, engines=(Refuting(),)))
     (row,) = (row for row in found.results if row.kind is Kind.LIVENESS and row.engine == "explicit")
     assert row.verdict is Verdict.ERROR
     assert "it is not fair to light" in row.detail
-    (plan,) = planned(Request(load(f"{MENDED}:liveness_that_fairness_brings"))).plans
+    (plan,) = plan_campaign(Request(load(f"{MENDED}:liveness_that_fairness_brings"))).plans
     row = Result("waiting", "main", "lights-up", "any", "induction", Verdict.PROVED, Verdict.PROVED, kind=Kind.LIVENESS)
     lasso = replace(row, engine="explicit", threat="unrestricted", verdict=Verdict.VIOLATED)
     assert {each.verdict for each in disagreements([row, lasso], plan)} == {Verdict.ERROR}
@@ -294,8 +294,8 @@ def test_the_desk_is_the_one_that_the_guide_shows() -> None:
 
 
 def test_properties_are_told_in_the_order_in_which_they_are_stated() -> None:
-    campaign = planned(Request(load(DESK)))
-    outcome = verify(replace(campaign, engines=(*chosen(["induction"]), Here())))
+    campaign = plan_campaign(Request(load(DESK)))
+    outcome = verify(replace(campaign, engines=(*select_engines(["induction"]), Here())))
     turned = replace(outcome, results=tuple(reversed(outcome.results)))
     told = [[line.split()[0] for line in matrices(each) if "PROVED" in line] for each in (outcome, turned)]
     assert told == [["returned", "served"]] * 2

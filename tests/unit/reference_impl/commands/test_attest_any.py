@@ -20,7 +20,7 @@ from carnet_ref.attestation import kinds
 from carnet_ref.attestation.appraisal import Anchors
 from carnet_ref.attestation.dispatch import reader_groups
 from carnet_ref.attestation.formats import FORMATS, RegisteredFormat
-from carnet_ref.attestation.kinds import identified
+from carnet_ref.attestation.kinds import identify
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from carnet_ref.commands import attest as attest_command
 from carnet_ref.commands.attest_any import Words
@@ -575,6 +575,6 @@ TWO_KINDS = {"beside a machine", "attestation answer", "payload as text", "Googl
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_formats_found_for_a_document_are_those_that_read_it(name: str) -> None:
     document, reader = DOCUMENTS[name]
-    groups = reader_groups(identified(json.dumps(document).encode()))
+    groups = reader_groups(identify(json.dumps(document).encode()))
     assert reader in [name for group in groups.values() for name in group]
     assert (len(groups) > 1) is (name in TWO_KINDS)

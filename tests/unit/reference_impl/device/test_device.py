@@ -256,7 +256,7 @@ def test_orders_are_opened_where_they_were_made_for_and_nowhere_else() -> None:
     assert gpu.open(sealed) == (orders.Place(0, 0), orders.Fence())
     for wrong in (orders.Place(0, 1), orders.Place(1, 0)):
         with pytest.raises(AuthenticationError):
-            gpu.open(orders.with_place(wrong, orders.placed(sealed)[1]))
+            gpu.open(orders.with_place(wrong, orders.split_place(sealed)[1]))
     with pytest.raises(MalformedError):
         gpu.open(sealed[:11])
 

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carnet_spec.language import *
-from carnet_spec.language.decoding import decoded
+from carnet_spec.language.decoding import decode
 from carnet_spec.language.encoding import AXIOM, EFFECTS, FORMAT, GUARD_KINDS, KINDS, TERM, Decoder, Encoder
 from carnet_spec.language.terms import *
 from carnet_spec.protocols.gpu_travelling import FAMILY
@@ -36,14 +36,14 @@ TIMED = FAMILY.protocol("engine-per-holder-timed")
 @pytest.mark.parametrize("variant", FAMILY.variants)
 def test_a_protocol_is_decoded_as_it_was(variant: str) -> None:
     protocol = FAMILY.protocol(variant)
-    assert decoded(protocol.encoded) == protocol
+    assert decode(protocol.encoded) == protocol
 
 
 def test_a_protocol_with_everything_in_it_is_decoded_as_it_was() -> None:
     for without in ((), ("return-checked",), ("fresh-key", "return-checked")):
         protocol = toy.FAMILY.protocol("main", without)
-        assert decoded(protocol.encoded) == protocol
-    assert decoded(TEXT) == toy.FAMILY.protocol()
+        assert decode(protocol.encoded) == protocol
+    assert decode(TEXT) == toy.FAMILY.protocol()
 
 
 def test_what_is_given_of_a_fair_step_is_decoded_as_it_was() -> None:
@@ -53,7 +53,7 @@ def test_what_is_given_of_a_fair_step_is_decoded_as_it_was() -> None:
         draft, away = toy.draft(), toy.phase == toy.Phase.AWAY
         draft.eventually("leaves", ~away, away, sentence="It leaves.", fair=("lend",), given=what)
         given_or_not.append(draft.protocol())
-    assert [decoded(protocol.encoded) for protocol in given_or_not] == given_or_not
+    assert [decode(protocol.encoded) for protocol in given_or_not] == given_or_not
     assert given_or_not[0].digest != given_or_not[1].digest
 
 
@@ -72,7 +72,7 @@ def test_properties_for_each_element_and_strong_fairness_are_decoded_as_they_wer
         leaves = (toy.corrupt) if "each" in words else ~away
         draft.eventually("leaves", leaves, away, sentence="It leaves.", fair=("lend",), **words)
         every.append(draft.protocol())
-    assert [decoded(protocol.encoded) for protocol in every] == every
+    assert [decode(protocol.encoded) for protocol in every] == every
     assert len({protocol.digest for protocol in every}) == len(every)
     text = every[-1].encoded
     for spoilt in (
@@ -82,7 +82,7 @@ def test_properties_for_each_element_and_strong_fairness_are_decoded_as_they_wer
     ):
         assert spoilt not in {text, every[0].encoded}
         with pytest.raises(SpecificationError):
-            decoded(spoilt)
+            decode(spoilt)
 
 
 NAMES = st.sampled_from(["a", "b", "a#2", "a,b", '"a"', "\u2200", "\ud800", ""])
@@ -375,7 +375,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
 def test_a_hostile_text_gives_one_clear_error(name: str) -> None:
     text, said = HOSTILE[name]
     with pytest.raises(SpecificationError) as refused:
-        decoded(text)
+        decode(text)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 300
@@ -403,4 +403,4 @@ VALUES: st.SearchStrategy[Any] = st.sampled_from(
 def test_whatever_is_read_has_the_encoding_that_was_given(path: tuple[str | int, ...], value: Any) -> None:
     text = _changed(path, value)
     with contextlib.suppress(SpecificationError):
-        assert decoded(text).encoded == text
+        assert decode(text).encoded == text

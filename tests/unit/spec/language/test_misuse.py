@@ -13,7 +13,7 @@ import pytest
 
 from carnet_spec.language import *
 from carnet_spec.language import authoring
-from carnet_spec.language.decoding import decoded
+from carnet_spec.language.decoding import decode
 from carnet_spec.language.expressions import parameters
 from carnet_spec.language.requirements import Level, NormativeText, Requirement, cited, text_beside
 from carnet_spec.language.statements import Assumption, Axiom, Claim, Defence, Eventually, Goal, Invariant, Threat
@@ -396,14 +396,14 @@ def test_hostile_json_with_such_names_is_not_read(id: str) -> None:
     content = json.loads(toy.FAMILY.protocol().encoded)
     content["claims"][0]["under"] = [id]
     with pytest.raises(SpecificationError, match="names a threat model"):
-        decoded(json.dumps(content, sort_keys=True, separators=(",", ":")))
+        decode(json.dumps(content, sort_keys=True, separators=(",", ":")))
 
 
 def test_hostile_json_with_a_blank_threat_model_is_not_read() -> None:
     content = json.loads(toy.FAMILY.protocol().encoded)
     content["threats"][0]["id"] = ""
     with pytest.raises(SpecificationError, match="a threat model has a blank name"):
-        decoded(json.dumps(content, sort_keys=True, separators=(",", ":")))
+        decode(json.dumps(content, sort_keys=True, separators=(",", ":")))
 
 
 TEXT = NormativeText(

@@ -292,18 +292,18 @@ def test_symbols_and_initial_values() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_every_text_is_shown_wherever_it_stands(text: str) -> None:
     table = markup.table(text, (text, text), [(text, text), (text, markup.lines([text, text]))])
-    whole = markup.document(text, table, markup.folded(text, markup.text_block([text])), markup.paragraph(text))
+    whole = markup.document(text, table, markup.details(text, markup.text_block([text])), markup.paragraph(text))
     shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
     assert read(whole).text.count(shown) == 12
 
 
 def test_markup_is_escaped_once_and_directions_are_written_out() -> None:
-    assert markup.shown("a\u202eb") == "a\\u202eb"
-    assert markup.shown(markup.strong("<")) == "<strong>&lt;</strong>"
-    assert markup.strong(markup.shown("&")) == "<strong>&amp;</strong>"
+    assert markup.escape_text("a\u202eb") == "a\\u202eb"
+    assert markup.escape_text(markup.strong("<")) == "<strong>&lt;</strong>"
+    assert markup.strong(markup.escape_text("&")) == "<strong>&amp;</strong>"
     empty = markup.table("none", ("a",), [])
     assert not empty
-    assert not markup.folded("none", empty)
+    assert not markup.details("none", empty)
     assert read(markup.document("none", empty)).tags == {"div", "p", "strong"}
 
 

@@ -11,7 +11,16 @@ from carnet_ref.systems.ablation import leaving_out
 from carnet_ref.systems.gpu_travelling.device import Device, Firmware
 from carnet_ref.systems.gpu_travelling.keys import FIRST_CHANNEL, EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.orders import Command, Place, Report, Rotate, Rotated, encode, placed, with_place
+from carnet_ref.systems.gpu_travelling.orders import (
+    Command,
+    Place,
+    Report,
+    Rotate,
+    Rotated,
+    encode,
+    split_place,
+    with_place,
+)
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Incoming, Link
 from carnet_ref.transport.frames import FrameKind
 
@@ -119,10 +128,10 @@ def split_report(body: bytes) -> tuple[Place | None, bytes]:
 
     Raises MalformedError if the report is too short to have a place.
     """
-    return placed(body.removeprefix(ON_LINK)) if body.startswith(ON_LINK) else (None, body)
+    return split_place(body.removeprefix(ON_LINK)) if body.startswith(ON_LINK) else (None, body)
 
 
-def unmasked(keys: LinkKeys, place: Place | None) -> bytes:
+def unmask_iv(keys: LinkKeys, place: Place | None) -> bytes:
     """Return the IV of a report (or, without a place, of other messages home) before masking."""
     keys = replace(keys, d2h_mask=bytes(NONCE_BYTES))
     return (keys.ivs(Direction.D2H) if place is None else _ivs(keys, place)).advance()
@@ -149,7 +158,7 @@ class ReportsOnLink(Firmware):
         """Return bytes that code on the GPU sends home, sealed by the live engine, or as a report if they say so."""
         if not data.startswith(ON_LINK):
             return super().seal_for_home(data)
-        place, report = placed(data.removeprefix(ON_LINK))
+        place, report = split_place(data.removeprefix(ON_LINK))
         return _sealed(self.engines.sending, place, report)
 
 
@@ -165,7 +174,7 @@ class HearsTheLink(Link):
 
         Raises AuthenticationError if it was made without that key.
         """
-        place, rest = placed(sealed.removeprefix(ON_LINK))
+        place, rest = split_place(sealed.removeprefix(ON_LINK))
         begun = self.pending if self.awaited is not None and self.awaited.number == 0 else None
         keys = begun or self.incoming
         return place, Opener(keys.d2h, _ivs(keys, place), KeyUsage()).open(rest)

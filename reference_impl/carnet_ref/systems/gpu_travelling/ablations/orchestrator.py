@@ -18,7 +18,7 @@ from carnet_ref.systems.gpu_travelling.ablations.gpu import LINKS, ON_LINK, OneC
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, Seen, log_step
 from carnet_ref.systems.gpu_travelling.keys import EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.orders import Fenced, MemoryRead, Place, Report, Rotated, Scrubbed, placed
+from carnet_ref.systems.gpu_travelling.orders import Fenced, MemoryRead, Place, Report, Rotated, Scrubbed, split_place
 from carnet_ref.systems.gpu_travelling.roles import facts, states
 from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence
 from carnet_ref.systems.gpu_travelling.roles.job import Job
@@ -409,7 +409,7 @@ _UNACKNOWLEDGED: Final = frozenset({"rotation-ack", "fence-ack", "scrub-ack"})
 
 def _place(event: states.Reported) -> Place:
     """Return the place of a report, whichever way it came."""
-    return placed(event.sealed.removeprefix(ON_LINK))[0]
+    return split_place(event.sealed.removeprefix(ON_LINK))[0]
 
 
 def _noted(action: str) -> Note:

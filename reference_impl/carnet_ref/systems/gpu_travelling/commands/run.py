@@ -12,7 +12,7 @@ import click
 
 from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
-from carnet_command.text import counted
+from carnet_command.text import plural
 
 if TYPE_CHECKING:
     from carnet_ref.systems.gpu_travelling.commands.running import RunRequest
@@ -93,7 +93,7 @@ def _say(text: str, on_standard_error: bool) -> None:
 
 def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]) -> None:
     first, *_, last = ("no number" if loss is None else f"{loss:.3f}" for loss in (*fields["loss"], fields["loss"][-1]))
-    where = f"{counted(fields['rounds'], 'round')} among {counted(fields['holders'], 'holder')}"
+    where = f"{plural(fields['rounds'], 'round')} among {plural(fields['holders'], 'holder')}"
     say(f"hand-offs    {fields['handoffs']:,} in {where}")
     say(f"provisioned  {fields['bytes_provisioned']:,} bytes; keys: {fields['keys']}, sessions: {fields['sessions']}")
     moved = fields["bytes_moved"]
@@ -106,7 +106,7 @@ def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]
         most_used = max(used, key=lambda use: use["units"])
         which = f"{most_used['units']:,} work units of {most_used['most_units']:,}"
         past = sum(not use["within"] for use in used)
-        say(f"used         {counted(len(used), 'count')} of AES keys, the largest {which}; past their limit: {past}")
+        say(f"used         {plural(len(used), 'count')} of AES keys, the largest {which}; past their limit: {past}")
     if cost := fields["cost_of_a_handoff"]:
         say("a hand-off   " + ", ".join(f"{amount:,} {unit}" for unit, amount in cost.items()))
     say(f"loss         {first} to {last}")
@@ -114,7 +114,7 @@ def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]
     if told := fields["privacy"]:
         say(f"privacy      {_privacy(told)}")
     if fields["lost"]:
-        say(f"lost         {counted(len(fields['lost']), 'epoch')}, with sessions that failed, and done again")
+        say(f"lost         {plural(len(fields['lost']), 'epoch')}, with sessions that failed, and done again")
     if line := fields["backup"]:
         words = {
             "kills": "kill",
@@ -123,12 +123,12 @@ def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]
             "rollbacks_refused": "older state",
             "forks_refused": "fork",
         }
-        *done, rollbacks, forks = (counted(line[what], word) for what, word in words.items())
+        *done, rollbacks, forks = (plural(line[what], word) for what, word in words.items())
         say(f"instances    {', '.join(done)}; refused: {rollbacks}, {forks}")
-    say(f"trace        {fields['trace'] or 'not kept'}, {counted(fields['events'], 'step')}")
+    say(f"trace        {fields['trace'] or 'not kept'}, {plural(fields['events'], 'step')}")
     say(f"conforms     {_verdict(fields)}")
     if plan.graph is not None:
-        say(f"graph        {plan.graph}, {counted(fields['attested'], 'statement')}")
+        say(f"graph        {plan.graph}, {plural(fields['attested'], 'statement')}")
     say(f"rerun        {plan.rerun}")
 
 
@@ -137,7 +137,7 @@ def _privacy(told: dict[str, Any]) -> str:
     from carnet_ref.privacy import upward
 
     worst = max(told["holders"].values(), key=lambda holder: holder["epsilon"])
-    updates = counted(worst["updates"], "update")
+    updates = plural(worst["updates"], "update")
     return f"ε at most {upward(worst['epsilon'])} at δ {told['delta']!r}, for {updates} of a holder"
 
 
@@ -145,5 +145,5 @@ def _verdict(fields: dict[str, Any]) -> str:
     """Say whether the run conforms, under which threat model, and what that threat model leaves unchecked."""
     if fields["conforms"] is None:
         return "not judged: no checker is installed"
-    ignored = f"; {counted(fields['ignored'], 'event')} of corrupt parties ignored" if fields["ignored"] else ""
+    ignored = f"; {plural(fields['ignored'], 'event')} of corrupt parties ignored" if fields["ignored"] else ""
     return f"{'yes' if fields['conforms'] else 'no'}, under {fields['threat']}{ignored}"

@@ -17,7 +17,7 @@ from typing import Any
 from carnet_command.errors import InterruptedRunError, UsageError
 from carnet_command.files import require_writable_file, same
 from carnet_command.interrupts import stoppable
-from carnet_command.text import counted
+from carnet_command.text import plural
 from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.journal import BESIDE, Journal, load_or_make_key
 from carnet_ref.keys import ENGINES
@@ -124,8 +124,8 @@ class RunRequest:
     def announcement(self) -> str:
         """One line about what is going to happen."""
         where = "one process each" if self.processes else "one process"
-        extent = f"{counted(self.rounds, 'round')} among {counted(self.holders, 'holder')}"
-        standing_by = f", {counted(self.backups, 'backup')}" if self.backups else ""
+        extent = f"{plural(self.rounds, 'round')} among {plural(self.holders, 'holder')}"
+        standing_by = f", {plural(self.backups, 'backup')}" if self.backups else ""
         return f"{extent}, key schedule {self.schedule}, {where}{standing_by}"
 
     @property

@@ -145,7 +145,7 @@ def accept_orchestrator(
             ),
         },
     )
-    accepted(appraisal, "the orchestrator's quote")
+    require_accepted(appraisal, "the orchestrator's quote")
     shown, agreed = appraisal.claims.get("instance"), job.instance.hex()
     otherwise = f"expected the orchestrator's instance {agreed[:_SHOWN]}, found {str(shown)[:_SHOWN]}"
     checks.require("one-instance", "REQ-SETUP-17", shown == agreed, saw=(evidence, agreed), otherwise=otherwise)
@@ -166,7 +166,7 @@ def proves_enrolment(key: EllipticCurvePublicKey, signature: bytes, exporter: by
     return True
 
 
-def accepted(appraisal: Appraisal, what: str) -> None:
+def require_accepted(appraisal: Appraisal, what: str) -> None:
     """Raise ProtocolError unless the appraisal accepted the evidence and checked something."""
     if not appraisal.accepted:
         raise ProtocolError(refusal(appraisal, what))

@@ -22,7 +22,7 @@ from carnet_ref.systems.gpu_travelling.orders import Logged, Model, Upload, size
 from carnet_ref.systems.gpu_travelling.roles import facts, states
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, GpuAttested, HolderEnrolled, KeyRotated
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
-from carnet_ref.systems.gpu_travelling.roles.links import borrowed
+from carnet_ref.systems.gpu_travelling.roles.links import least_usage
 from carnet_ref.systems.gpu_travelling.roles.messages import (
     Decline,
     Grant,
@@ -181,7 +181,7 @@ class Lending(ABC):
         return states.AwaitsReturn(job, whole), [
             frames.Persist("grant", epoch.encode()),
             log_step(taken, encode_message(said), now=job.now, end=job.deadline),
-            attested(job, "grant", reads, (GIVEN_GRANT, grant_digest(epoch, addressee))),
+            attested_step(job, "grant", reads, (GIVEN_GRANT, grant_digest(epoch, addressee))),
             frames.Send(frames.PLATFORM, frames.FrameKind.ROUTE, addressee.encode()),
             job.admission.send(addressee, said),
         ]
@@ -248,7 +248,7 @@ class Lending(ABC):
             self.learn_count(job, given)
         except (CryptoError, KeysError) as error:
             return self.evict(job, f"{event.holder} counts what cannot be: {error}")
-        epoch, needs = lent_epoch(job), {**job.needs, job.holder: borrowed(given.size, messages)}
+        epoch, needs = lent_epoch(job), {**job.needs, job.holder: least_usage(given.size, messages)}
         job = replace(job, books=job.books.returned(epoch), needs=needs)
         job = replace(job, count=given.count, custody=Custody.RETURNED, returned_bytes=given.size)
         taken = log_step(step("take_back", ORCHESTRATOR, a=job.holder, n=given.count), now=job.now)
@@ -319,7 +319,9 @@ def end_at_key_limit(job: Job, why: str) -> states.Transition:
     return states.Finished(job), [frames.Ended(f"the key limit is too low for one hand-over: {why}")]
 
 
-def attested(job: Job, task: str, reads: tuple[tuple[str, bytes], ...], given: tuple[str, bytes]) -> frames.Transformed:
+def attested_step(
+    job: Job, task: str, reads: tuple[tuple[str, bytes], ...], given: tuple[str, bytes]
+) -> frames.Transformed:
     """Return the record of an attested step in the last lent epoch; its code is the job's manifest."""
     return frames.Transformed(task, lent_epoch(job), sha384(job.manifest), reads, (given,))
 

@@ -184,7 +184,7 @@ def attested(
             ),
         },
     )
-    attestation.accepted(appraisal, "the GPU's report")
+    attestation.require_accepted(appraisal, "the GPU's report")
     own = appraisal.claims.get("key") == session.responder_key
     another = "the GPU's report is signed by another GPU than the session's responder"
     checks.require("signer-is-responder", "REQ-SETUP-07", own, saw=saw, otherwise=another)

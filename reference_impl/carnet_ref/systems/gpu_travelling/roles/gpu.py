@@ -19,7 +19,7 @@ from carnet_ref.systems.gpu_travelling.device import Device, Firmware
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, log_step, unattributed_checks
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.systems.gpu_travelling.roles.attestation import Responder
-from carnet_ref.systems.gpu_travelling.roles.messages import LAUNCH_LABEL, tagged, untagged
+from carnet_ref.systems.gpu_travelling.roles.messages import LAUNCH_LABEL, add_tag, split_tag
 from carnet_ref.training import Trainer
 from carnet_ref.transport import frames
 from carnet_ref.wire import MalformedError, split, to_number
@@ -288,12 +288,12 @@ class Gpu:
         self.state = AwaitsReset(self)
         return [
             frames.Remark(f"{self.name} failed: {error}"),
-            frames.Send(names.ORCHESTRATOR, frames.FrameKind.FAULT, tagged(False, self._attempt, b"")),
+            frames.Send(names.ORCHESTRATOR, frames.FrameKind.FAULT, add_tag(False, self._attempt, b"")),
         ]
 
     def answer(self, message: bytes, reports: bool = False) -> frames.RoleEffect:
         """Return the frame with an answer of the session, or with a report (``reports``)."""
-        return frames.Send(names.ORCHESTRATOR, frames.FrameKind.SESSION, tagged(reports, self._attempt, message))
+        return frames.Send(names.ORCHESTRATOR, frames.FrameKind.SESSION, add_tag(reports, self._attempt, message))
 
     def leaked(self) -> list[frames.RoleEffect]:
         """Return effects for what code on the GPU wrote to plain host memory since the last call."""
@@ -306,7 +306,7 @@ class Gpu:
             case frames.FrameKind.RESET:
                 return self._reset(frame.body)
             case frames.FrameKind.SESSION:
-                orders, self._attempt, message = untagged(frame.body)
+                orders, self._attempt, message = split_tag(frame.body)
                 return self.state.on_session(orders, message)
             case frames.FrameKind.H2D:
                 return self.state.on_link(frame.body)

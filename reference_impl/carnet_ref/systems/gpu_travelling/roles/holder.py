@@ -32,7 +32,7 @@ from carnet_ref.systems.gpu_travelling.roles.attestation import (
     prove_enrolment,
 )
 from carnet_ref.systems.gpu_travelling.roles.links import FRAMING, BorrowedLink
-from carnet_ref.training import SANITISER, sanitised
+from carnet_ref.training import SANITISER, sanitise
 from carnet_ref.transport import frames
 from carnet_ref.wire import MalformedError
 
@@ -183,7 +183,7 @@ class AwaitsGrant(_InChannel):
         self._check(grant)
         known, name = self.known, epoch_name(grant)
         raw = known.setup.chunks(grant.round)
-        chunks = tuple(map(sanitised, raw))
+        chunks = tuple(map(sanitise, raw))
         needs = Budget.of(len(chunk) + FRAMING for chunk in chunks)
         if not grant.budget.covers(needs):
             return self, [self.send(messages.Decline(grant.session, grant.epoch, needs))]

@@ -398,11 +398,11 @@ class Job:
     def order(self, order: Order) -> tuple[Place, Send]:
         """Return the place of an order, and the frame that carries it to the firmware."""
         place, sealed = self.live.order(order)
-        return place, Send(GPU, FrameKind.SESSION, messages.tagged(True, self.attempt, sealed))
+        return place, Send(GPU, FrameKind.SESSION, messages.add_tag(True, self.attempt, sealed))
 
     def handshake(self, message: bytes) -> Send:
         """Return the frame that carries a message of the session."""
-        return Send(GPU, FrameKind.SESSION, messages.tagged(False, self.attempt, message))
+        return Send(GPU, FrameKind.SESSION, messages.add_tag(False, self.attempt, message))
 
     def waiting(self, seconds: float) -> Job:
         """Return the job with the next answer due within ``seconds``."""

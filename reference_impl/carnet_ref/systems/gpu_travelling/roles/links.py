@@ -303,7 +303,7 @@ class BorrowedLink:
         return slot, h2d_body(self._keys.engine, slot, self._sealer.seal(orders.encode_copy(command)))
 
 
-def borrowed(size: int, messages: int) -> Budget:
+def least_usage(size: int, messages: int) -> Budget:
     """Return the least usage of a key for ``size`` bytes of data in ``messages`` messages."""
     messages = max(0, messages)
     return Budget(messages, (size + messages * FRAMING) // BLOCK_BYTES + messages)

@@ -194,7 +194,7 @@ ATTEMPTS: Final = 128  #: Attempts at a session are counted modulo this.
 LAUNCH_LABEL: Final = "cpu_sec2_hmac_user"
 
 
-def tagged(orders: bool, attempt: int, message: bytes) -> bytes:
+def add_tag(orders: bool, attempt: int, message: bytes) -> bytes:
     """Return the body of a session frame: whether it is an order or a report, its attempt, and the message.
 
     Attempts tell what is late from what is new; nothing but availability rests on them.
@@ -202,16 +202,16 @@ def tagged(orders: bool, attempt: int, message: bytes) -> bytes:
     return bytes([attempt << 1 | orders]) + message
 
 
-HANDSHAKE: Final = tagged(False, 0, b"")  #: The tag of a session's own messages from somebody who counts no attempts.
+HANDSHAKE: Final = add_tag(False, 0, b"")  #: The tag of a session's own messages from somebody who counts no attempts.
 
 
 def inside(frame: Send) -> bytes:
     """Return the message that a session frame carries, as both ends see it."""
-    return untagged(frame.body)[2]
+    return split_tag(frame.body)[2]
 
 
-def untagged(body: bytes) -> tuple[bool, int, bytes]:
-    """Return what `tagged` put together. Raises MalformedError if there is nothing."""
+def split_tag(body: bytes) -> tuple[bool, int, bytes]:
+    """Return what `add_tag` put together. Raises MalformedError if there is nothing."""
     if not body:
         raise MalformedError("session frame", "a tag", "nothing")
     return bool(body[0] & 1), body[0] >> 1, body[1:]

@@ -325,7 +325,7 @@ class Orchestrator:
                     return self.state, [frames.Remark(f"channel of {holder}: {error}")]
                 return self._on_record(holder, envelope) if isinstance(envelope, messages.Record) else (self.state, [])
             case frames.FrameKind.SESSION:
-                reports, attempt, message = messages.untagged(frame.body)
+                reports, attempt, message = messages.split_tag(frame.body)
                 if attempt != self.job.attempt:
                     return self.state, [frames.Remark("ignored: an answer to a session that was given up")]
                 return self._take(Reported(message) if reports else SessionMessage(message))
@@ -341,7 +341,7 @@ class Orchestrator:
                     invited = self.job.admission.invite()
                     state, effects = self.procedures.restart(self.state, "the platform was gone")
                     return state, [*effects, *invited]
-                if frame.body and messages.untagged(frame.body)[1] != self.job.attempt:
+                if frame.body and messages.split_tag(frame.body)[1] != self.job.attempt:
                     return self.state, [frames.Remark("ignored: a fault in a session that was given up")]
                 raise frames.ProtocolError("the GPU reports a fault")
         return self.state, [frames.Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]

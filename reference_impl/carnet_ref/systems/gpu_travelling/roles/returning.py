@@ -15,7 +15,7 @@ from carnet_ref.systems.gpu_travelling.enforcement import log_step
 from carnet_ref.systems.gpu_travelling.names import MODEL, ORCHESTRATOR, version_name
 from carnet_ref.systems.gpu_travelling.orders import Fence, Logged, Model, Order, ReadBack, Save, Scrub, Train, Upload
 from carnet_ref.systems.gpu_travelling.roles import facts, states
-from carnet_ref.systems.gpu_travelling.roles.custody import Lending, attested, lent_epoch, shortage
+from carnet_ref.systems.gpu_travelling.roles.custody import Lending, attested_step, lent_epoch, shortage
 from carnet_ref.systems.gpu_travelling.roles.job import Checkpoint, Custody, Entry, Job
 from carnet_ref.systems.gpu_travelling.roles.messages import inside
 from carnet_ref.transport.frames import PLATFORM, FrameKind, Persist, ProtocolError, Remark, RoleEffect, Send
@@ -62,7 +62,7 @@ class Returning(Lending):
     @enforces("REQ-HOME-01", "fence")
     def fence(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Order the GPU to stop every resident context."""
-        return states.AwaitsFence(job, self.fence, left, so_far), ordered(job, Fence(), "send_fence")
+        return states.AwaitsFence(job, self.fence, left, so_far), give_order(job, Fence(), "send_fence")
 
     def fenced(self, state: states.AwaitsFence, event: states.Reported) -> states.Transition:
         """Handle the firmware's report about the fence."""
@@ -88,7 +88,7 @@ class Returning(Lending):
         """Ask the firmware for digests of code and model, and for the receive counter."""
         if job.lent is None:
             raise ProtocolError("there is no epoch to ask the counter of")
-        effects = ordered(job, ReadBack(job.lent.epoch), "send_read_back")
+        effects = give_order(job, ReadBack(job.lent.epoch), "send_read_back")
         return states.AwaitsReadBack(job, self.read_back, left, so_far), effects
 
     def verified(self, state: states.AwaitsReadBack, event: states.Reported) -> states.Transition:
@@ -122,7 +122,7 @@ class Returning(Lending):
         for fact in (rotated, fenced, verified):
             facts.require(fact, job.live)
         state = states.AwaitsTraining(job, states.Established(rotated, fenced, verified))
-        return state, ordered(job, Train(), "send_train")
+        return state, give_order(job, Train(), "send_train")
 
     def logged(self, state: states.AwaitsTraining, event: states.LinkMessage) -> states.Transition:
         """Store the loss that training sent over the link; no decision depends on it."""
@@ -161,7 +161,7 @@ class Returning(Lending):
     @enforces("REQ-TRAIN-03")
     def save(self, job: Job) -> states.Transition:
         """Order the model home."""
-        return states.AwaitsModel(job.waiting(job.terms.patience)), ordered(job, Save(), "send_save")
+        return states.AwaitsModel(job.waiting(job.terms.patience)), give_order(job, Save(), "send_save")
 
     def model_came(self, state: states.AwaitsModel, event: states.LinkMessage) -> states.Transition:
         """Store the model that came over the link, unverified."""
@@ -180,13 +180,13 @@ class Returning(Lending):
         kept = Checkpoint(job.progress, model, job.books.returns)
         seen = log_step(step("saved", ORCHESTRATOR))
         after, effects = self.scrub(replace(job, kept=kept, books=job.books.secured()))
-        done = attested(job, "save", ((MODEL, job.progress.latest),), (MODEL, sha384(model)))
+        done = attested_step(job, "save", ((MODEL, job.progress.latest),), (MODEL, sha384(model)))
         return after, [Persist("saved", kept.encode()), seen, done, *effects]
 
     @enforces("REQ-SCRUB-01")
     def scrub(self, job: Job) -> states.Transition:
         """Order the GPU to clear the buffer and all derived data."""
-        return states.AwaitsScrub(job.waiting(job.terms.patience)), ordered(job, Scrub(), "send_scrub")
+        return states.AwaitsScrub(job.waiting(job.terms.patience)), give_order(job, Scrub(), "send_scrub")
 
     def scrubbed(self, state: states.AwaitsScrub, event: states.Reported) -> states.Transition:
         """Handle the firmware's report about the scrub."""
@@ -199,7 +199,7 @@ class Returning(Lending):
         return state, [seen, *effects]
 
 
-def ordered(job: Job, order: Order, action: str) -> list[RoleEffect]:
+def give_order(job: Job, order: Order, action: str) -> list[RoleEffect]:
     """Give an order to the firmware, and record it as ``action``."""
     place, frame = job.order(order)
     return [log_step(step(action, ORCHESTRATOR, v=place.number), inside(frame)), frame]

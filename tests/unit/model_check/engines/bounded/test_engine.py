@@ -22,7 +22,7 @@ from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.outcome import CampaignOutcome
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_command.worker import Lost
 from carnet_command.workers import Pool
 from carnet_spec.language import Formula, Protocol, SpecificationError, Step, all_of, constant, forall, implies
@@ -78,7 +78,7 @@ DOOR = str(FIXTURES / "door.py")
 
 def verified(reference: str, *engines: Engine, variant: str = "") -> CampaignOutcome:
     request = Request(load(reference), variants=(variant,) if variant else ())
-    return verify(replace(planned(request), engines=engines or (BMC,)))
+    return verify(replace(plan_campaign(request), engines=engines or (BMC,)))
 
 
 def rows(outcome: CampaignOutcome, engine: Engine = BMC) -> dict[tuple[str, str], Result]:
@@ -200,7 +200,7 @@ def test_what_the_certified_language_cannot_say_is_unknown(monkeypatch: pytest.M
     def refuse(_: object) -> None:
         raise SpecificationError("it says too much")
 
-    monkeypatch.setattr(questions, "read", refuse)
+    monkeypatch.setattr(questions, "read_protocol", refuse)
     found = rows(verified(TOY)).values()
     assert {(row.verdict, row.detail) for row in found} == {
         (Verdict.UNKNOWN, "nothing is established about 0 steps: it says too much")

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from carnet_check.engines.explicit.layout import Layout, Place, matches
-from carnet_check.engines.explicit.memory import Memo, arranged, joined
+from carnet_check.engines.explicit.memory import Memo, join_in_pairs, join_memos
 from carnet_check.engines.explicit.model import Model, build
-from carnet_check.engines.explicit.saturation import changed
+from carnet_check.engines.explicit.saturation import apply_change
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Formula, Instance, Protocol, Row, Step
 from carnet_spec.language import Step as Said
@@ -144,7 +144,7 @@ def test_forgetting_reaches_those_who_rest_on_it_and_is_announced_first() -> Non
     announced: list[dict[int, int]] = []
     part: Memo[int] = Memo(lambda bits: bits, lambda memo: announced.append(dict(memo)))
     part.grow(0b1)
-    both = joined([part, _counting([])], sum)
+    both = join_memos([part, _counting([])], sum)
     both.answer(0b1)
     part.forget()
     assert (dict(part), dict(both)) == ({}, {})
@@ -167,7 +167,7 @@ def test_an_answer_that_is_forgotten_while_it_is_worked_out_is_worked_out_again(
 def test_a_joint_memo_reads_what_its_parts_read_now_and_later() -> None:
     one, other = _counting([]), _counting([])
     one.grow(0b001)
-    both = joined([one, other], sum)
+    both = join_memos([one, other], sum)
     other.grow(0b100)
     assert both.reads == 0b101
     assert both.answer(0b111) == 0b001 + 0b100
@@ -180,7 +180,7 @@ def test_memos_are_joined_where_the_sample_is_told_apart_less_than_half() -> Non
     same.grow(0b01)
     high.grow(0b1111 << 4)
     spread = [s | n << 4 for n, s in enumerate(sample)]
-    found = arranged([low, same, high], spread, sum, len(spread) / 2)
+    found = join_in_pairs([low, same, high], spread, sum, len(spread) / 2)
     assert len(found) == 2, "the third tells every state of the sample apart, whomever it is joined with"
     assert {memo.reads for memo in found} == {0b01, 0b1111 << 4}
 
@@ -222,7 +222,7 @@ def test_moves_are_those_whose_guards_hold_and_write_what_they_take() -> None:
     model = _model(drafted(see).protocol())
     assert _moves(model, "see") == [({("seen", ("p1",)): True, ("known", ("p1",)): True}, ("p1",))]
     place = model.layout.tables["seen"].places["p1",]
-    assert _moves(model, "see", changed(0, model.layout.written([(place, True)], lambda: None))) == []
+    assert _moves(model, "see", apply_change(0, model.layout.written([(place, True)], lambda: None))) == []
     (move,) = _moves(_model(drafted(draw).protocol()), "draw")
     assert move == ({("used_key", ("k1",)): True, ("current", ()): "k1"}, ("k1",))
     found = _moves(_model(drafted(swap).protocol()), "swap")
@@ -238,8 +238,8 @@ def test_monitors_hold_where_an_invariant_fails_or_a_goal_is_reached() -> None:
     model = _model(claimed(draft, unseen=_unseen))
     place = model.layout.tables["seen"].places["p1",]
     other = model.layout.tables["known"].places["p2",]
-    one = changed(0, model.layout.written([(place, True)], lambda: None))
-    both = changed(one, model.layout.written([(other, True)], lambda: None))
+    one = apply_change(0, model.layout.written([(place, True)], lambda: None))
+    both = apply_change(one, model.layout.written([(other, True)], lambda: None))
     assert [(each.name, each.is_goal) for each in model.monitors] == [("unseen", False), ("known-by-somebody", True)]
     holds = [[bool(monitor.holds(s)) for monitor in model.monitors] for s in (0, one, both)]
     assert holds == [[False, False], [True, False], [True, True]]

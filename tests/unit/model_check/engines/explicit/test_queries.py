@@ -6,8 +6,8 @@ import pytest
 
 from carnet_check.engines.explicit.layout import Folding, Layout, Value, conditions_in
 from carnet_check.engines.explicit.model import Model, build
-from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries, unused
-from carnet_check.engines.explicit.saturation import Rule, changed
+from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries, unused_elements
+from carnet_check.engines.explicit.saturation import Rule, apply_change
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Draft, Formula, Instance, Row, Step, exists, forall, implies, used
 from carnet_spec.language.expressions import used_symbol
@@ -138,9 +138,11 @@ def test_a_draw_takes_the_first_of_its_pool_or_each(state: State, draw: Draw, dr
 def test_what_is_unused_says_so_also_of_elements_used_at_first() -> None:
     masks: dict[Row, int] = {("k1",): 0b1, ("k2",): 0, ("k3",): 0b10}
     used_at_first = frozenset({("k2",), ("k3",)})
-    assert unused(0b00, masks, used_at_first, ("k1", "k2", "k3"), ()) == ("k1",)
-    assert unused(0b11, masks, used_at_first, ("k1", "k2", "k3"), ()) == ("k3",), "the bit says that it changed"
-    assert unused(0b10, masks, used_at_first, ("k1", "k3"), ("k1",)) == ("k3",)
+    assert unused_elements(0b00, masks, used_at_first, ("k1", "k2", "k3"), ()) == ("k1",)
+    assert unused_elements(0b11, masks, used_at_first, ("k1", "k2", "k3"), ()) == ("k3",), (
+        "the bit says that it changed"
+    )
+    assert unused_elements(0b10, masks, used_at_first, ("k1", "k3"), ("k1",)) == ("k3",)
 
 
 ORDERED = Instance({"Party": ("p1", "p2", "p3")}, {"before": frozenset({("p1", "p2"), ("p2", "p3")})})
@@ -215,13 +217,13 @@ def test_a_rule_feeds_and_wakes_those_whose_premises_it_may_make_true() -> None:
 def test_what_follows_from_what_follows_is_added_whatever_the_order(rules: tuple[Body, ...]) -> None:
     model = _saturated(*rules)
     place = model.layout.tables["seen"].places["p1",]
-    s = changed(0, model.layout.written([(place, True)], lambda: None))
+    s = apply_change(0, model.layout.written([(place, True)], lambda: None))
     closure = model.saturation.after({place: True})
     assert closure is not None
-    after = changed(s, closure.answer(s))
+    after = apply_change(s, closure.answer(s))
     held = [row for row, place in model.layout.tables["known"].places.items() if after & place.mask]
     assert held == [("p1",), ("p2",), ("p3",)]
-    assert changed(after, closure.answer(after)) == after
+    assert apply_change(after, closure.answer(after)) == after
 
 
 def test_the_first_state_is_saturated_and_a_rule_that_fired_says_so() -> None:

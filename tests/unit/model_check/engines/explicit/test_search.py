@@ -22,7 +22,7 @@ from carnet_check.engines.explicit.bounds import Watch, resident_bytes
 from carnet_check.engines.explicit.liveness import NOWHERE, Graph
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import Model, build, can_afford
-from carnet_check.engines.explicit.saturation import changed
+from carnet_check.engines.explicit.saturation import apply_change
 from carnet_check.engines.explicit.search import Moves, all_moves, expander
 from carnet_check.engines.exploration import Caps, Exploration, trigger_of
 from carnet_check.semantics import Interpreter
@@ -70,7 +70,7 @@ def test_an_action_that_cannot_be_taken_or_changes_nothing_has_no_moves() -> Non
     assert _expander(_model(), "need").answer(0) is None
     model = _model()
     memo = _expander(model, "again")
-    s = changed(0, model.layout.written([(model.layout.tables["first"].places[()], True)], lambda: None))
+    s = apply_change(0, model.layout.written([(model.layout.tables["first"].places[()], True)], lambda: None))
     moves = memo.answer(s)
     assert moves is not None
     assert (moves.actions, moves.effects) == (("again",), ())
@@ -86,7 +86,7 @@ def test_each_move_leads_to_its_state_and_to_the_deductions_that_it_wakes() -> N
     assert _after(moves, 0) == [places["p1",].mask, places["p2",].mask]
     for (_, _, deductions), s, party in zip(moves.effects, _after(moves, 0), ("p1", "p2"), strict=True):
         assert deductions is not None
-        assert changed(s, deductions.answer(s)) == s | model.layout.tables["known"].places[party,].mask
+        assert apply_change(s, deductions.answer(s)) == s | model.layout.tables["known"].places[party,].mask
 
 
 @pytest.mark.parametrize(("budget", "affordable"), [(None, [True, True]), (0, [False]), (2, [True, True, False])])

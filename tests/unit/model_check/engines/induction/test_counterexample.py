@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.engines.induction import explain_cti
-from carnet_check.engines.induction.counterexample import SmallModel, Structure, confirmed, counterexample
+from carnet_check.engines.induction.counterexample import SmallModel, Structure, confirm, counterexample
 from carnet_check.engines.induction.obligations import Obligation, after_updates, obligations
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Budget
 from carnet_check.errors import EngineDisagreement
@@ -159,7 +159,7 @@ def _structure(
 
 
 def test_what_the_interpreter_confirms_is_shown_as_it_went_on() -> None:
-    found = confirmed(_obligation(_seeing(), "step/see/unseen"), _structure(corrupt_at=[("p3",)]))
+    found = confirm(_obligation(_seeing(), "step/see/unseen"), _structure(corrupt_at=[("p3",)]))
     assert found.before.relations[seen.symbol] == frozenset()
     assert found.after.relations[seen.symbol] == {("p2",)}
     assert found.after.relations[corrupt.symbol] == {("p3",)}
@@ -183,7 +183,7 @@ REFUSED: dict[str, tuple[Structure, str, str]] = {
 def test_what_the_interpreter_does_not_confirm_is_an_error(name: str) -> None:
     found, threat, message = REFUSED[name]
     with pytest.raises(EngineDisagreement, match=f"step/see/unseen: .*{message}"):
-        confirmed(_obligation(_seeing(), "step/see/unseen", threat), found)
+        confirm(_obligation(_seeing(), "step/see/unseen", threat), found)
 
 
 def _unpaired(one: Key, other: Key) -> Formula:
@@ -200,9 +200,9 @@ def test_values_that_are_drawn_together_have_to_differ(other: str, refused: bool
     found = Structure({"Key": ("k1", "k2")}, {}, made)
     if refused:
         with pytest.raises(EngineDisagreement, match="'fresh values differ' does not hold"):
-            confirmed(obligation, found)
+            confirm(obligation, found)
     else:
-        assert confirmed(obligation, found).obligation is obligation
+        assert confirm(obligation, found).obligation is obligation
 
 
 def test_an_update_of_a_defence_is_made_whatever_its_switch_says() -> None:
@@ -217,7 +217,7 @@ def test_an_update_of_a_defence_is_made_whatever_its_switch_says() -> None:
     (update,) = protocol.action("light").updates
     dark = frozenset[Row]()
     found = Structure({}, {switch(update).symbol: dark, _symbol(second): dark}, {})
-    assert confirmed(_obligation(protocol, "step/light/dark"), found).after.relations[_symbol(second)] == {()}
+    assert confirm(_obligation(protocol, "step/light/dark"), found).after.relations[_symbol(second)] == {()}
     shown = explain_cti(protocol, "step/light/dark")
     assert "+second" in shown
     assert "$" not in shown

@@ -18,12 +18,12 @@ from carnet_check.engines.induction.obligations import (
     either,
     equal,
     implication,
-    simplified,
+    simplify,
 )
 from carnet_check.engines.induction.solving import BATCH, SPENT, Batch, Budget, Question, Workers, ask, solve
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.solver import solver_version
-from carnet_check.exports.smtlib import Declarations, Statement, quoted, statement
+from carnet_check.exports.smtlib import Declarations, Statement, quote_symbol, statement
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import *
 from carnet_spec.language.notation import show
@@ -117,7 +117,7 @@ def test_words_of_smt_lib_are_ordinary_names_in_a_specification() -> None:
 
 def test_names_that_cannot_be_written_or_mean_two_things_are_refused() -> None:
     with pytest.raises(SpecificationError, match="contains"):
-        quoted("a|b")
+        quote_symbol("a|b")
     declarations = Declarations()
     declarations.sort(Sort("Phase", ("A", "B")))
     with pytest.raises(SpecificationError, match="Phase"):
@@ -250,16 +250,16 @@ SPOKEN: list[Formula] = [
 
 @pytest.mark.parametrize("formula", SPOKEN, ids=range(len(SPOKEN)))
 def test_simplifying_keeps_the_meaning(formula: Formula) -> None:
-    assert _mean_the_same(simplified(formula.term), formula.term)
+    assert _mean_the_same(simplify(formula.term), formula.term)
 
 
 def test_constants_are_folded_and_quantifiers_dropped_where_an_empty_sort_agrees() -> None:
     """For all of nothing is true and for some of nothing is false, so the other two stay."""
-    assert simplified(forall(lambda a: implies(false, seen(a)), Party).term) == TRUE
-    assert simplified(exists(lambda a: seen(a) & false, Party).term) == FALSE
-    assert simplified((~(~first & true)).term) == A
-    assert simplified(Forall((X,), FALSE)) == Forall((X,), FALSE)
-    assert simplified(Exists((X,), TRUE)) == Exists((X,), TRUE)
+    assert simplify(forall(lambda a: implies(false, seen(a)), Party).term) == TRUE
+    assert simplify(exists(lambda a: seen(a) & false, Party).term) == FALSE
+    assert simplify((~(~first & true)).term) == A
+    assert simplify(Forall((X,), FALSE)) == Forall((X,), FALSE)
+    assert simplify(Exists((X,), TRUE)) == Exists((X,), TRUE)
 
 
 DECLARED = Declarations()

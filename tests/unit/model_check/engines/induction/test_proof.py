@@ -204,7 +204,7 @@ def test_hints_survive_being_written_and_read(general: ProofResult, tmp_path: Pa
     known = workbench.hints_from(general.answers.values())
     path = tmp_path / "hints" / "main.json"
     workbench.save_hints(known, path)
-    assert solver.decoded(json.loads(path.read_text())) == known
+    assert solver.decode_hints(json.loads(path.read_text())) == known
     assert known["step/learn/secrecy"] == ("guard:told", "inv:secrecy", "inv:told_are_honest")
 
 

@@ -13,7 +13,7 @@ from carnet_check.certificates.file import Certificates, encoded_certificates, l
 from carnet_check.certificates.judging import Judge, LayerObligations
 from carnet_check.engines.interface import Possibilities
 from carnet_check.engines.kernel.engine import KERNEL, composed_of
-from carnet_check.engines.registry import chosen
+from carnet_check.engines.registry import select_engines
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers
 from carnet_check.verification import checks
@@ -171,9 +171,9 @@ def test_each_defence_that_matters_spoils_a_certificate(variant: str) -> None:
 
 
 def test_it_does_not_run_by_default() -> None:
-    (kernel,) = chosen(["kernel"])
+    (kernel,) = select_engines(["kernel"])
     assert not kernel.by_default
-    assert kernel not in chosen([])
+    assert kernel not in select_engines([])
 
 
 def test_liveness_is_proved_without_a_solver_by_certificates_of_all_conditions(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from carnet_check.loading.families import load
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.campaign import accept_answer, verify
 from carnet_check.verification.checks import proving, shortcomings
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
 SPOILT = str(FIXTURES / "parity.py")
@@ -20,7 +20,7 @@ PARITY = f"{SPOILT}:FAMILY"
 
 
 def row_of(family: str, engine: Engine = COUNTING) -> Result:
-    campaign = replace(planned(Request(load(f"{SPOILT}:{family}"))), engines=(engine,))
+    campaign = replace(plan_campaign(Request(load(f"{SPOILT}:{family}"))), engines=(engine,))
     (row,) = verify(campaign).results
     return row
 
@@ -91,15 +91,15 @@ def test_what_is_printed_names_both_means_and_the_cases() -> None:
 
 def test_a_claim_on_the_word_of_one_means_falls_short() -> None:
     """A sample establishes nothing."""
-    outcome = verify(planned(Request(load(PARITY))))
+    outcome = verify(plan_campaign(Request(load(PARITY))))
     assert shortcomings(outcome) == ["even-sum under anyone, main: established by lemma-count alone"]
-    theorems = verify(planned(Request(load("slalom"), claims=("freivalds-bound",))))
+    theorems = verify(plan_campaign(Request(load("slalom"), claims=("freivalds-bound",))))
     assert shortcomings(theorems) == []
 
 
 def test_an_engine_that_would_judge_nothing_is_left_out_or_refused() -> None:
-    assert [engine.name for engine in planned(Request(load(PARITY))).engines] == ["lemma-count", "lemma-calc"]
-    assert not {"lemma-count", "lemma-calc"} & {each.name for each in planned(Request(load(TOY))).engines}
+    assert [engine.name for engine in plan_campaign(Request(load(PARITY))).engines] == ["lemma-count", "lemma-calc"]
+    assert not {"lemma-count", "lemma-calc"} & {each.name for each in plan_campaign(Request(load(TOY))).engines}
     for name, engine in ((TOY, "lemma-count"), (PARITY, "induction"), ("slalom", "lemma-calc")):
         ran = carnet("verify", name, "--engine", engine)
         assert (ran.code, ran.err.strip()) == (
@@ -109,7 +109,7 @@ def test_an_engine_that_would_judge_nothing_is_left_out_or_refused() -> None:
 
 
 def test_a_lemma_claim_is_asked_for_by_name_together_with_its_theorems() -> None:
-    campaign = planned(Request(load("slalom"), claims=("blinding-hides",)))
+    campaign = plan_campaign(Request(load("slalom"), claims=("blinding-hides",)))
     (plan,) = campaign.plans
     assert [claim.name for claim, _ in plan.pairs] == ["one-mask", "some-mask"]
     assert [claim.name for claim, _ in plan.lemma_claims] == ["blinding-hides"]
@@ -126,7 +126,7 @@ def test_a_run_folder_of_lemma_claims_is_read_again(tmp_path: Any) -> None:
 
 
 def test_a_claim_that_is_left_out_is_an_error() -> None:
-    campaign = planned(Request(load(PARITY)))
+    campaign = plan_campaign(Request(load(PARITY)))
     (error,) = accept_answer(campaign, COUNTING, EngineResult(COUNTING.name)).rows
     assert (error.kind, error.claim, error.verdict) == (Kind.LEMMA_CLAIM, "even-sum", Verdict.ERROR)
     assert error.detail == "lemma-count gives no answer"
@@ -134,7 +134,7 @@ def test_a_claim_that_is_left_out_is_an_error() -> None:
 
 def test_half_a_theorem_is_none() -> None:
     """Two ordinary claims state what is first-order of it; an engine has to prove both."""
-    campaign = planned(Request(load("slalom"), engines=("kernel",)))
+    campaign = plan_campaign(Request(load("slalom"), engines=("kernel",)))
     (plan,), rows = campaign.plans, verify(campaign).results
     claim = next(each for each in plan.protocol.lemma_claims if each.name == "blinding-hides")
     assert proving(plan, rows, claim) == ("kernel",)

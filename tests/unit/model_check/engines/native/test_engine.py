@@ -25,7 +25,7 @@ from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.native import compiling, machine, search
 from carnet_check.engines.native.compiling import (
     CompilationError,
-    compiled,
+    compile_c,
     compiler,
     compiler_version,
     seconds_compiling,
@@ -53,10 +53,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_is_compiled_once_and_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compiled(ANSWER, quick=True).answer() == 42
+    assert compile_c(ANSWER, quick=True).answer() == 42
     (kept,) = folder.iterdir()
     monkeypatch.setattr(compiling, "_compile_into", lambda *_: pytest.fail("it is compiled again"))
-    assert compiled(ANSWER, quick=True).answer() == 42
+    assert compile_c(ANSWER, quick=True).answer() == 42
     assert [*folder.iterdir()] == [kept]
     seconds_compiling()
     assert seconds_compiling() == 0
@@ -70,39 +70,39 @@ def test_what_was_not_used_for_longest_goes(folder: Path, monkeypatch: pytest.Mo
         file.write_text("of somebody else")
     texts = [ANSWER.replace("42", str(number)) for number in range(3)]
     for number, text in enumerate(texts[:2]):
-        compiled(text, quick=True)
+        compile_c(text, quick=True)
         for file in folder.glob("*.so"):
             os.utime(file, (number, number))
-    compiled(texts[0], quick=True)
-    compiled(texts[2], quick=True)
+    compile_c(texts[0], quick=True)
+    compile_c(texts[2], quick=True)
     monkeypatch.setattr(compiling, "_compile_into", lambda *_: pytest.fail("it is compiled again"))
-    assert [compiled(text, quick=True).answer() for text in (texts[0], texts[2])] == [0, 2]
+    assert [compile_c(text, quick=True).answer() for text in (texts[0], texts[2])] == [0, 2]
     assert len([*folder.glob("*.so")]) == 2
     assert all(file.exists() for file in others)
 
 
 @pytest.mark.parametrize("damage", [lambda code: code[:-1], lambda code: code[:99] + b"x" + code[100:], lambda _: b""])
 def test_what_is_damaged_is_compiled_anew(folder: Path, damage: object) -> None:
-    compiled(ANSWER, quick=True)
+    compile_c(ANSWER, quick=True)
     (kept,) = folder.iterdir()
     whole = kept.read_bytes()
     assert callable(damage)
     kept.unlink()  # what is loaded must not change
     kept.write_bytes(damage(whole))
-    assert compiled(ANSWER, quick=True).answer() == 42
+    assert compile_c(ANSWER, quick=True).answer() == 42
     assert kept.read_bytes()[: -compiling.DIGEST] == whole[: -compiling.DIGEST]
 
 
 def test_nothing_is_kept_where_others_may_write(folder: Path) -> None:
     folder.mkdir()
     folder.chmod(0o777)
-    assert compiled(ANSWER, quick=True).answer() == 42
+    assert compile_c(ANSWER, quick=True).answer() == 42
     assert not [*folder.iterdir()]
 
 
 def test_what_does_not_compile_is_one_error_and_leaves_nothing(folder: Path) -> None:
     with pytest.raises(CompilationError, match=r"does not compile the model: .*error"):
-        compiled("int answer(void) { return ; ", quick=True)
+        compile_c("int answer(void) { return ; ", quick=True)
     assert not [*folder.iterdir()]
 
 
@@ -120,15 +120,15 @@ def test_it_runs_by_default_in_place_of_the_explicit_engine() -> None:
 
 
 def test_an_interrupt_while_it_compiles_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled(ANSWER.replace("42", "41"), quick=True)
+    compile_c(ANSWER.replace("42", "41"), quick=True)
     before = [*folder.iterdir()]
     monkeypatch.setattr(subprocess, "run", raising(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        compiled(ANSWER, quick=True)
+        compile_c(ANSWER, quick=True)
     monkeypatch.undo()
     monkeypatch.setenv(compiling.FOLDER, str(folder))
     assert [*folder.iterdir()] == before
-    assert compiled(ANSWER, quick=True).answer() == 42
+    assert compile_c(ANSWER, quick=True).answer() == 42
 
 
 def _exploration(threads: int = 1, hand_over_at: int = 1_000) -> Exploration:
@@ -387,4 +387,4 @@ def test_the_compiler_of_the_extra_is_taken_where_the_machine_has_none(
     monkeypatch.chdir(tmp_path)
     compiler_version.cache_clear()
     assert compiler() == (sys.executable, "-P", "-m", "ziglang", "cc")
-    assert compiled(ANSWER, quick=True).answer() == 42
+    assert compile_c(ANSWER, quick=True).answer() == 42

@@ -13,12 +13,12 @@ from carnet_check.certificates.judging import LayerObligations
 from carnet_check.engines.induction.engine import INDUCTION
 from carnet_check.engines.induction.liveness import LivenessProofs
 from carnet_check.engines.induction.solving import Batch, Workers
-from carnet_check.engines.proving.certified import CertifiedDesign, certified
+from carnet_check.engines.proving.certified import CertifiedDesign, check_designs
 from carnet_check.engines.proving.composition import Composition, SolverAnswer, SolverOutcome
-from carnet_check.engines.registry import chosen
+from carnet_check.engines.registry import select_engines
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_spec.language import Protocol
 from tests.unit.model_check.command import FIXTURES, TOY, Ran, carnet
 
@@ -85,8 +85,8 @@ def test_whoever_names_the_engine_asks_the_solver(asked: list[str]) -> None:
     ran = verified(TOY, "--engine", "induction")
     assert asked
     assert "certificate" not in ran.out
-    assert not any(engine.name == "induction" and engine == INDUCTION for engine in chosen([]))
-    assert chosen(["induction"]) == (INDUCTION,)
+    assert not any(engine.name == "induction" and engine == INDUCTION for engine in select_engines([]))
+    assert select_engines(["induction"]) == (INDUCTION,)
 
 
 SPOILT: dict[str, tuple[Callable[[Entry], Entry | None], str]] = {
@@ -142,8 +142,8 @@ def test_without_a_file_nothing_is_said(spec: Path, asked: list[str]) -> None:
 
 
 def design(reference: str) -> tuple[Protocol, CertifiedDesign]:
-    campaign = planned(Request(load(reference), engines=("induction",)))
-    designs, remarks = certified(campaign.request.source, campaign.plans, 1)
+    campaign = plan_campaign(Request(load(reference), engines=("induction",)))
+    designs, remarks = check_designs(campaign.request.source, campaign.plans, 1)
     assert remarks == ()
     protocol = campaign.plans[0].protocol
     return protocol, designs[protocol.variant]

@@ -10,12 +10,12 @@ from carnet_check.engines.interface import ProofBasis, Task
 from carnet_check.engines.proving import solver
 from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.prover import Prover
-from carnet_check.engines.registry import ENGINES, registered
+from carnet_check.engines.registry import ENGINES, registered_engines
 from carnet_check.engines.runner import NullListener
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers, obligations
 from carnet_check.results import Verdict
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from tests.proofs import workbench
 from tests.unit.model_check.command import FIXTURES, carnet
 from tests.unit.model_check.engines.induction import lessons
@@ -69,7 +69,7 @@ def test_hints_lie_beside_their_protocol_one_file_for_each_variant() -> None:
     assert str(place).endswith("carnet_spec/protocols/a_lesson/hints/long.json")
 
 
-PROVERS = sorted(engine.name for engine in registered() if Verdict.PROVED in engine.verdicts)
+PROVERS = sorted(engine.name for engine in registered_engines() if Verdict.PROVED in engine.verdicts)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_there_are_provers_to_ask() -> None:
 
 
 def test_the_kernel_says_in_which_layer_it_proved(club: Path) -> None:
-    campaign = planned(Request(load(f"{club}:draft"), engines=("kernel",)))
+    campaign = plan_campaign(Request(load(f"{club}:draft"), engines=("kernel",)))
     (engine,) = campaign.engines
     task: Task = campaign.task
     outcome = engine.run(task, NullListener())

@@ -23,7 +23,7 @@ from carnet_check.engines.induction.solving import ask
 from carnet_check.engines.interface import Engine
 from carnet_check.engines.proving import solver
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.prover import Prover, Question, asked, likely_cores
+from carnet_check.engines.proving.prover import Prover, Question, ask_solvers, likely_cores
 from carnet_check.engines.proving.solver import QUESTIONS, KnownQuestion, require_sound
 from carnet_check.engines.runner import Runner
 from carnet_check.engines.solvers import cvc5, eprover
@@ -35,7 +35,7 @@ from carnet_check.obligations import Obligation, layers, obligations
 from carnet_check.results import Verdict
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.outcome import CampaignOutcome
-from carnet_check.verification.planning import Request, planned
+from carnet_check.verification.planning import Request, plan_campaign
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Protocol
 from carnet_spec.language.terms import And, Forall, Implies, Not, Or, Term, Var
@@ -70,7 +70,7 @@ CONTRADICTION = """
 
 
 def _outcome(reference: str, *engines: Engine) -> CampaignOutcome:
-    return verify(replace(planned(Request(load(reference))), engines=engines))
+    return verify(replace(plan_campaign(Request(load(reference))), engines=engines))
 
 
 def _sample(protocol: Protocol, every: int) -> list[Question]:
@@ -82,7 +82,7 @@ def _sample(protocol: Protocol, every: int) -> list[Question]:
 
     made = layers(protocol)
     listed = [each for layer in made for each in obligations(layer)][::every]
-    assert len(list(asked(listed, likely_cores(SOURCE, made, listed), noted))) == len(listed)
+    assert len(list(ask_solvers(listed, likely_cores(SOURCE, made, listed), noted))) == len(listed)
     return found
 
 
@@ -244,7 +244,7 @@ def _program(file: Path, lines: str) -> None:
 
 @pytest.mark.parametrize("name", ["cvc5", "eprover"])
 def test_a_solver_that_is_not_installed_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    (engine,) = registry.chosen([name])
+    (engine,) = registry.select_engines([name])
     monkeypatch.setattr(type(engine), "missing", lambda _: "what is not there")
     ran = carnet("verify", TOY, "--engine", name)
     assert (ran.code, f"the engine '{name}' needs what is not there" in ran.err) == (2, True)
@@ -405,16 +405,16 @@ def test_the_path_comes_before_the_package(tmp_path: Path, monkeypatch: pytest.M
     (package / "__init__.py").write_text('"""A package with a program inside."""\n')
     monkeypatch.syspath_prepend(str(package.parent))
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
-    assert eprover.located() == ""
+    assert eprover.find_program() == ""
     assert EPROVER.missing().startswith("E, the program 'eprover' (pip install 'carnet[eprover]'")
     inside = package / eprover.INSIDE
     inside.write_text("#!/bin/sh\n")
-    assert eprover.located() == str(inside)
+    assert eprover.find_program() == str(inside)
     assert EPROVER.missing() == ""
     assert look_for(EPROVER.needs[0]).detail == str(inside)
     fake = program(tmp_path / "bin", RIGHT.format("%"), "echo 'E 9.9-ho Some Tea'")
     on_path(fake.parent, monkeypatch)
-    assert eprover.located() == str(fake)
+    assert eprover.find_program() == str(fake)
     assert EPROVER.versions() == {"eprover": f"9.9-ho at {fake}"}
 
 

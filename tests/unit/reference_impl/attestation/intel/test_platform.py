@@ -546,12 +546,12 @@ def test_an_enclave_that_is_not_published_matches_nothing(report: object) -> Non
 def test_platform_and_parts_have_the_status_of_the_worst(
     platform_status: tcb.TcbStatus, other: tcb.TcbStatus, together: tcb.TcbStatus
 ) -> None:
-    assert tcb.combined(level(platform_status), None, level(other)).status is together
+    assert tcb.combined_level(level(platform_status), None, level(other)).status is together
 
 
 def test_advisories_of_all_parts_are_kept_once_and_the_oldest_date_counts() -> None:
     older = datetime(2020, 1, 1, tzinfo=UTC)
-    found = tcb.combined(level(S.UP_TO_DATE, "A", "B"), level(S.UP_TO_DATE, "B", "C", date=older), None)
+    found = tcb.combined_level(level(S.UP_TO_DATE, "A", "B"), level(S.UP_TO_DATE, "B", "C", date=older), None)
     assert (found.advisories, found.date) == (("A", "B", "C"), older)
 
 

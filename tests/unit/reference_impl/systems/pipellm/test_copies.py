@@ -345,7 +345,7 @@ PUBLIC = b"a prompt"
 
 def read(one: bytes, two: bytes, known: bytes) -> bytes:
     """Return what the host reads of the one block, if it knows the other and one IV encrypted both."""
-    return bytes(a ^ b for a, b in zip(ablations.summed(one, two), known, strict=False))
+    return bytes(a ^ b for a, b in zip(ablations.xor_ciphertexts(one, two), known, strict=False))
 
 
 # -- what is exposed --------------------------------------------------------------------------------------------------

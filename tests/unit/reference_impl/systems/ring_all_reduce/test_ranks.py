@@ -362,7 +362,7 @@ def test_with_one_key_two_partial_sums_are_under_one_iv() -> None:
     first, second = seen[(0, REDUCE, 0), 0], seen[(0, REDUCE, 1), 1]
     assert first[:NONCE_BYTES] == second[:NONCE_BYTES]
     chunk = slice(0, 4)
-    assert ablations.summed(first, second) == xor(GIVEN[0][chunk], (GIVEN[0] + GIVEN[1])[chunk])
+    assert ablations.xor_ciphertexts(first, second) == xor(GIVEN[0][chunk], (GIVEN[0] + GIVEN[1])[chunk])
     with pytest.raises(TurnError, match="one key for both"):
         rings.ring(3, one_key=True)
 
@@ -399,7 +399,7 @@ def test_without_once_an_iv_repeats(what: str) -> None:
 def test_the_xor_of_two_messages_under_one_iv_is_that_of_the_gradients() -> None:
     one, other = begun_again(ablations.SameKeys)
     before, after = (rings.contributions(2, seed=seed)[0][:6] for seed in (1, 2))
-    assert ablations.summed(one, other) == xor(before, after)
+    assert ablations.xor_ciphertexts(one, other) == xor(before, after)
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------

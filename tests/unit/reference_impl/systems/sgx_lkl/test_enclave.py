@@ -20,13 +20,13 @@ from carnet_ref.systems.sgx_lkl.frames import (
     Shape,
     ShapeError,
     TurnError,
-    cut,
-    opened,
-    padded,
+    open_content,
+    pad,
     room,
-    unpadded,
+    split_content,
+    unpad,
 )
-from carnet_ref.systems.sgx_lkl.run import Holder, Peer, collected, padded_dataset
+from carnet_ref.systems.sgx_lkl.run import Holder, Peer, collect_dataset, padded_dataset
 
 SHAPE = Shape(ticks=6, block_bytes=64)
 KEYS = Keys(secrets.token_bytes(KEY_BYTES), secrets.token_bytes(KEY_BYTES))
@@ -47,7 +47,7 @@ def test_a_frame_carries_what_waits_once_its_turn_has_come(enclave: Enclave) -> 
     enclave.ask(READ)
     assert enclave.due(0) == READ
     frame = enclave.emit(0, READ)
-    assert unpadded(opened(KEYS.out, FRAMES, 0, frame.body)) == READ.content
+    assert unpad(open_content(KEYS.out, FRAMES, 0, frame.body)) == READ.content
     assert (frame.operation, frame.address, frame.moment) == (Operation.READ, 0, SHAPE.edge)
     enclave.ask(Call("late", Operation.WRITE, 0, b"x"))
     assert [tick for tick in range(6) if enclave.due(tick)] == [4]
@@ -69,7 +69,7 @@ def test_a_dummy_is_a_frame_like_others(enclave: Enclave) -> None:
     enclave.ask(READ)
     call, dummy = enclave.emit(0, READ), enclave.emit(1, None)
     assert len(call.body) == len(dummy.body)
-    assert unpadded(opened(KEYS.out, FRAMES, 1, dummy.body)) == b""
+    assert unpad(open_content(KEYS.out, FRAMES, 1, dummy.body)) == b""
 
 
 def test_a_served_call_waits_no_more_and_a_long_one_leaves_in_pieces(enclave: Enclave, peer: Peer) -> None:
@@ -178,7 +178,7 @@ def _handed_over(dataset: bytes) -> list[Frame]:
 def test_a_dataset_of_any_size_comes_back(dataset: bytes) -> None:
     frames = _handed_over(dataset)
     assert {len(frame.body) for frame in frames} == {64 + 28}
-    assert collected(CHUNKS, KEY, frames) == dataset
+    assert collect_dataset(CHUNKS, KEY, frames) == dataset
 
 
 def test_the_hand_over_ends_when_the_manifest_says_each_chunk_sent_once() -> None:
@@ -210,7 +210,7 @@ SPOILT: dict[str, Callable[[list[Frame]], list[Frame]]] = {
 def test_nothing_of_a_spoilt_hand_over_is_used(spoilt: str) -> None:
     frames = _handed_over(b"data")
     with pytest.raises(ObliviousError) as caught:
-        collected(CHUNKS, KEY, SPOILT[spoilt](frames))
+        collect_dataset(CHUNKS, KEY, SPOILT[spoilt](frames))
     assert isinstance(caught.value, ShapeError | AnswerError)
 
 
@@ -222,14 +222,14 @@ def test_there_is_no_chunk_beyond_the_bound(place: int) -> None:
 
 @given(st.binary(max_size=60))
 def test_what_is_padded_has_one_size_and_comes_back(content: bytes) -> None:
-    block = padded(content, 64)
+    block = pad(content, 64)
     assert len(block) == 64
-    assert unpadded(block) == content
+    assert unpad(block) == content
 
 
 @given(st.binary(max_size=300), st.integers(1, 64))
 def test_pieces_fit_and_are_the_whole(content: bytes, size: int) -> None:
-    pieces = cut(content, size)
+    pieces = split_content(content, size)
     assert b"".join(pieces) == content
     assert all(len(piece) <= size for piece in pieces)
     assert pieces
@@ -238,7 +238,7 @@ def test_pieces_fit_and_are_the_whole(content: bytes, size: int) -> None:
 def test_what_does_not_fit_is_refused_and_turns_come_round() -> None:
     assert room(64) == 60
     with pytest.raises(ShapeError, match="61 bytes do not fit 60"):
-        padded(bytes(61), 64)
+        pad(bytes(61), 64)
     shape = Shape(ticks=4, blocks=2)
     assert [shape.turn(tick) for tick in range(4)] == [
         *(Operation.READ, Operation.WRITE, Operation.PACKET, Operation.READ)
@@ -251,7 +251,7 @@ def test_what_does_not_fit_is_refused_and_turns_come_round() -> None:
 )
 def test_what_was_not_padded_is_refused(block: bytes) -> None:
     with pytest.raises(PaddingError):
-        unpadded(block)
+        unpad(block)
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from carnet_ref.systems.teechain.chain import FIRST, Plan, Update, draw_key
 from carnet_ref.systems.teechain.custody import (
     CustodyLog,
     Holder,
-    found,
     go_on,
     grant,
     let_members_join,
+    open_first_chain,
     sign_grant,
     take_over,
 )
@@ -79,7 +79,7 @@ class Cluster:
         self.replicas[name] = self.launch(name)
 
     def first(self, head: str, *backups: str, recovery_quorum: tuple[str, ...] = ()) -> CustodyLog:
-        return found(Primary(self.replicas[head], backups, recovery_quorum), self.carry)
+        return open_first_chain(Primary(self.replicas[head], backups, recovery_quorum), self.carry)
 
     def next(self, before: Plan, head: str, *backups: str, recovery_quorum: tuple[str, ...] = ()) -> CustodyLog:
         return take_over(Primary(self.replicas[head], backups, recovery_quorum, before), before, self.carry)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from carnet_ref import keys as carnet_keys
 from carnet_ref.crypto.primitives import AesGcm, AuthenticationError
 from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
-from carnet_ref.systems.gpu_travelling.exploits.attacker import forged
+from carnet_ref.systems.gpu_travelling.exploits.attacker import forge
 from carnet_ref.systems.gpu_travelling.keys import SCHEDULES, key_schedule, wrapping_key
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire import MalformedError
@@ -245,11 +245,11 @@ KEY, IV = bytes(range(32)), bytes(12)
 def test_two_messages_under_one_iv_give_a_third_and_under_two_nothing() -> None:
     cipher = AesGcm(KEY)
     first, second = cipher.encrypt(IV, b"loss 0.250000"), cipher.encrypt(IV, b"loss 0.500000")
-    third = forged(first, second, b"\0\0\0\0\0\1")
+    third = forge(first, second, b"\0\0\0\0\0\1")
     assert third is not None
     assert cipher.decrypt(IV, third) == b"loss 1.250000"
     cipher = AesGcm(KEY)
-    third = forged(cipher.encrypt(IV, b"loss 0.25"), cipher.encrypt(bytes([1] * 12), b"loss 0.50"), b"\1")
+    third = forge(cipher.encrypt(IV, b"loss 0.25"), cipher.encrypt(bytes([1] * 12), b"loss 0.50"), b"\1")
     assert third is not None
     with pytest.raises(AuthenticationError):
         cipher.decrypt(IV, third)
@@ -258,4 +258,4 @@ def test_two_messages_under_one_iv_give_a_third_and_under_two_nothing() -> None:
 @pytest.mark.parametrize("second", [b"loss 0.25", b"loss 0.2", bytes(17)], ids=["the same", "shorter", "longer"])
 def test_what_one_division_does_not_solve_is_left_out(second: bytes) -> None:
     cipher = AesGcm(KEY)
-    assert forged(cipher.encrypt(IV, b"loss 0.25"), cipher.encrypt(IV, second), b"\1") is None
+    assert forge(cipher.encrypt(IV, b"loss 0.25"), cipher.encrypt(IV, second), b"\1") is None
