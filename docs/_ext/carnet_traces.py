@@ -178,7 +178,7 @@ def _write(app: _Sphinx) -> None:
 
 def traces() -> str:
     """Return the page that says what a trace holds and where in the code each part of it comes from."""
-    whole = FAMILY.drafted(FAMILY.main[0]).whole()
+    whole = FAMILY.draft_of(FAMILY.main[0]).whole()
     actions = {action.name: action for action in whole.actions}
     return page(
         "# Traces",
@@ -307,7 +307,7 @@ def replays(
 
 def _row(attack: Mapping[str, Any]) -> Sequence[str]:
     outcome = attack["replay"]
-    known = {action.name: action for action in FAMILY.drafted(attack["variant"]).actions}
+    known = {action.name: action for action in FAMILY.draft_of(attack["variant"]).actions}
     actions = [known[step["action"]] for step in attack["steps"]]
     removed = f" without {', '.join(attack['removed'])}" if attack["removed"] else ""
     shown = prose(outcome["recovered"]) if outcome["reproduced"] else f"no: {stopped(outcome['stopped'], actions)}"

@@ -66,7 +66,7 @@ class Field:
             raise FieldError(f"expected numbers of at most {self.half:,}, and one is larger: the field overflows")
         return np.mod(found.astype(np.int64), self.prime)
 
-    def centred(self, residues: Residues) -> Residues:
+    def to_signed(self, residues: Residues) -> Residues:
         """Return residues as signed whole numbers, centred around zero."""
         return np.where(residues > self.half, residues - self.prime, residues)
 
@@ -100,7 +100,7 @@ class Field:
 
     def largest_product(self, left: Residues, right: Residues) -> float:
         """Return a bound on the absolute values in a product of matrices of signed whole numbers."""
-        sizes = (np.abs(self.centred(each)).astype(np.float64) for each in (left, right))
+        sizes = (np.abs(self.to_signed(each)).astype(np.float64) for each in (left, right))
         return float(np.matmul(*sizes).max(initial=0))
 
     def require_room(self, largest: float) -> None:
@@ -113,8 +113,8 @@ class Field:
 
     def _part(self, left: Residues, right: Residues) -> Residues:
         total = np.zeros((left.shape[0], right.shape[1]), dtype=np.int64)
-        of_right = digits(self.centred(right))
-        for high, each in enumerate(digits(self.centred(left))):
+        of_right = digits(self.to_signed(right))
+        for high, each in enumerate(digits(self.to_signed(left))):
             for low, other in enumerate(of_right):
                 weight = pow(2, DIGIT * (high + low), self.prime)
                 total += (each @ other).astype(np.int64) * weight % self.prime

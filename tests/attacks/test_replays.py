@@ -105,7 +105,7 @@ def test_the_record_is_rich_has_known_attacks_and_nothing_that_stays_abstract() 
     assert {known.replay for known in CATALOGUE} <= set(REPRODUCED)
     assert len({known.replay for known in CATALOGUE}) >= 25
     assert all(known.source for known in CATALOGUE)
-    whole = [FAMILY.drafted(name).whole() for name in FAMILY.variants]
+    whole = [FAMILY.draft_of(name).whole() for name in FAMILY.variants]
     known = {*FAMILY.variants, *(defence.id for each in whole for defence in each.defences)}
     carried_out = {name for id in REPRODUCED for name in (ATTACKS[id]["variant"], *ATTACKS[id]["removed"])}
     assert {each.name for each in UNREPLAYED} <= known - carried_out

@@ -111,7 +111,7 @@ def _meeting_points() -> Recovery:
     apart = LagrangeCode(CODED, meeting.blocks, meeting.random, tuple(range(5, 11)))
     data = CODED.residues(np.concatenate([DISC, CROSS]))
     own = block_at_own_point(meeting, meeting.encode(data, secret_key(4, CODED), LARGEST))
-    share = CODED.centred(apart.encode(data, secret_key(4, CODED), LARGEST)[1])
+    share = CODED.to_signed(apart.encode(data, secret_key(4, CODED), LARGEST)[1])
     return Recovery("points apart", "CodedPrivateML", CROSS, own[1][None], share[None])
 
 
@@ -147,7 +147,9 @@ def _colluders() -> Recovery:
     code = CodedBatch(SLALOM, inputs=1, noise=1, points=(1, 2))
     shares = code.encode(SLALOM.residues(CROSS), secret_key(7, SLALOM), LARGEST)
     both, one = code.decode(shares, (0, 1)), shares[:1]
-    return Recovery("no more together than noise", "DarkNight", CROSS, *(SLALOM.centred(each) for each in (both, one)))
+    return Recovery(
+        "no more together than noise", "DarkNight", CROSS, *(SLALOM.to_signed(each) for each in (both, one))
+    )
 
 
 # -- the files -----------------------------------------------------------------------------------------------------

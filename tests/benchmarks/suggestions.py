@@ -113,7 +113,7 @@ def _shown(began: float) -> str:
 def _clauses(protocol: Protocol, lemmas: Iterable[Invariant]) -> set[Term]:
     """Return the clauses of lemmas, whatever their variables are called."""
     reader = Reader(protocol, (), {})
-    return {reader.renamed(rule.premises, rule.conclusion)[1] for each in lemmas for rule in rules_of(each.body)}
+    return {reader.canonical_form(rule.premises, rule.conclusion)[1] for each in lemmas for rule in rules_of(each.body)}
 
 
 def rows(protocols: Sequence[str], known: Mapping[tuple[str, str, str], RemovedLemma]) -> Iterator[RemovedLemma]:

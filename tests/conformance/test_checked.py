@@ -24,7 +24,7 @@ PROTOCOL = SOURCE.protocol(VARIANT)
 
 
 LAYERED = [SOURCE.protocol(name) for name in FAMILY.with_layers([VARIANT])]
-ASKED = checks.CheckRules.of(LAYERED, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
+ASKED = checks.CheckRules.of(LAYERED, [FAMILY.draft_of(each.variant).whole() for each in LAYERED])
 RUN = events(with_deductions(honest(1)), LAYERED)
 FIRST = header(variant=VARIANT, threat="")
 OTHER = "0" * 64  #: A digest of nothing.
@@ -252,7 +252,7 @@ def test_a_design_whose_epochs_share_ivs_takes_messages_twice() -> None:
     """Without a counter of the channel the GPU takes an earlier epoch's chunk, and equal messages are equal bytes."""
     assert not checks.takes_again(LAYERED)
     weaker = [SOURCE.protocol(name, ("channel-counter",)) for name in FAMILY.with_layers([VARIANT])]
-    asked = checks.CheckRules.of(weaker, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
+    asked = checks.CheckRules.of(weaker, [FAMILY.draft_of(each.variant).whole() for each in LAYERED])
     assert checks.takes_again(weaker)
     assert checks.replay_defences(weaker) == checks.replay_defences(LAYERED), "no guard says so"
     assert (ASKED.once, asked.once) == (True, False)
@@ -263,7 +263,7 @@ def test_a_design_whose_epochs_share_ivs_takes_messages_twice() -> None:
 
 def test_a_requirement_is_one_that_checks_of_the_defence_are_about() -> None:
     """Read off the spec: what actions enforce that carry it, or that share a message with what it takes away."""
-    found = checks.requirements(FAMILY.drafted(VARIANT).whole())
+    found = checks.requirements(FAMILY.draft_of(VARIANT).whole())
     assert found["scrub-workspace"] == {"REQ-SCRUB-01", "REQ-SCRUB-02"}
     assert "REQ-SESSION-01" in found["session-orders"]
     assert {"REQ-GRANT-03"} < found["launch-key-kept"]

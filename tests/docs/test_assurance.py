@@ -416,7 +416,7 @@ def sources(family: Family) -> Iterator[str]:
     yield from (each.source for each in family.text.requirements().values())
     yield from (service.where for service in family.services)
     for name in family.variants:
-        draft = family.drafted(name).whole()
+        draft = family.draft_of(name).whole()
         yield from (action.source for action in draft.actions)
         yield from (claim.source for claim in draft.claims)
 

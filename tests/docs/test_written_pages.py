@@ -54,7 +54,7 @@ def parsed(command: str) -> tuple[str, dict[str, object]]:
 
 @functools.cache
 def protocol(variant: str) -> Protocol:
-    return FAMILY.drafted(variant).whole()
+    return FAMILY.draft_of(variant).whole()
 
 
 def unknown_names(command: str) -> set[str]:

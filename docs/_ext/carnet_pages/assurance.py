@@ -105,8 +105,8 @@ def cases(
     found, missing = [], []
     for family in families:
         mains = family.with_layers(family.main)
-        main = [family.drafted(name).whole() for name in mains]
-        beside = [family.drafted(name).whole() for name in family.variants if name not in mains]
+        main = [family.draft_of(name).whole() for name in mains]
+        beside = [family.draft_of(name).whole() for name in family.variants if name not in mains]
         known, asked = family.text.requirements(), dict.fromkeys(id for draft in main for id in _used(draft))
         others = _first_to_use(beside, {*known} - {*asked})
         missing += [
@@ -192,7 +192,7 @@ def places(families: Sequence[Family], results: Iterable[Recorded]) -> Places:
         (family.id, claim.name): re.findall(r"[A-Z0-9-]+", claim.requirement)
         for family in families
         for name in family.with_layers(family.main)
-        for claim in family.drafted(name).whole().claims
+        for claim in family.draft_of(name).whole().claims
     }
     for row in (row for run in results for row in run["results"]):
         for id in stated.get((row["protocol"], row["claim"]), ()):

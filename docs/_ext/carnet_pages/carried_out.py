@@ -104,7 +104,7 @@ def shown(family: Family, rows: Sequence[Values]) -> Lines:
 
 def _rows(family: Family, rows: Sequence[Values]) -> Iterator[Sequence[str]]:
     for row in rows:
-        drafted, built = family.drafted(row["variant"]), family.protocol(row["variant"], tuple(row["removed"]))
+        drafted, built = family.draft_of(row["variant"]), family.protocol(row["variant"], tuple(row["removed"]))
         known = {action.name: action for action in (*built.actions, *drafted.actions)}
         actions = [known[name] for name in row["actions"]]
         outcome = row["replay"]

@@ -16,7 +16,7 @@ def claims_of(family: Family) -> dict[str, Claim]:
     """Return the claims of the main variants and their layers by name, as the first that makes one says it."""
     found: dict[str, Claim] = {}
     for name in family.with_layers(family.main):
-        found = {claim.name: claim for claim in family.drafted(name).whole().claims} | found
+        found = {claim.name: claim for claim in family.draft_of(name).whole().claims} | found
     return found
 
 

@@ -43,7 +43,7 @@ class ProtocolPages:
         self.name = prose(family.title.partition(":")[0])
         self.known = frozenset(family.text.requirements())
         self.main = family.with_layers(family.main)
-        self.drafts = {name: family.drafted(name).whole() for name in self.main}
+        self.drafts = {name: family.draft_of(name).whole() for name in self.main}
         self.protocol = self.drafts[family.main[0]]
         self.layers = [self.drafts[name] for name in family.with_layers(family.main[:1])[1:]]
         """What is superposed on the first main variant."""

@@ -442,7 +442,7 @@ def intact_outcome(
     of_variant = _without(source, attacked.variant)
     lacking = (*of_variant, *removed)
     if lacking:
-        name, whole = f"with {join_words(lacking)}", source.family.drafted(attacked.variant).protocol(())
+        name, whole = f"with {join_words(lacking)}", source.family.draft_of(attacked.variant).protocol(())
     else:
         others = sorted(_others(source, attacked), key=lambda other: _count_shared_actions(attacked, other))
         if not others:

@@ -105,7 +105,7 @@ def _judge(design: language.Protocol, threat: str, structure: Structure, budget:
 
 def _is_absent_shortcut(source: Source, design: language.Protocol, names: Sequence[str]) -> bool:
     """Whether a step is an action that a defence of the design takes away; every other step has to be an action."""
-    shortcuts = {action.name for action in source.family.drafted(design.variant).actions if action.shortcut_of}
+    shortcuts = {action.name for action in source.family.draft_of(design.variant).actions if action.shortcut_of}
     present = {action.name for action in design.actions}
     missing = [name for name in names if name not in present]
     for name in missing:
@@ -415,6 +415,6 @@ def _fix(attack: Attack, family: language.Family) -> str:
     """Return the defences that the attacked design lacks, or else the title of the main design that is compared."""
     variant = family.variants[attack.trace.variant]
     lacking = {*variant.without, *attack.removed}
-    defences = [each.title.rstrip(".") for each in family.drafted(variant.name).whole().defences if each.id in lacking]
+    defences = [each.title.rstrip(".") for each in family.draft_of(variant.name).whole().defences if each.id in lacking]
     compared = attack.decisive.design.removeprefix("in ") if attack.decisive else family.main[0]
     return "; ".join(defences) or family.variants[compared].title

@@ -51,13 +51,13 @@ def describe_family(source: Source) -> dict[str, Any]:
     return {
         "id": family.id,
         "title": family.title,
-        "claims": [name for part in source.layered() for name in part.claim_names],
+        "claims": [name for part in source.with_layers() for name in part.claim_names],
         "threats": [threat.id for threat in protocol.threats],
         "defences": [defence.id for defence in protocol.defences],
         "variants": list(family.variants),
         "profiles": list(family.profiles),
         "findings": [_finding(finding) for finding in family.findings],
-        "goals": [goal.name for part in source.layered() for goal in part.goals],
+        "goals": [goal.name for part in source.with_layers() for goal in part.goals],
         "main": list(family.main),
         "labels": {name: variant.label for name, variant in family.variants.items() if variant.label},
     }
@@ -70,7 +70,7 @@ def completions(source: Source, of: str) -> list[str]:
     """
     if of not in ("stated", "ids"):
         return list(describe_family(source)[of])
-    parts = source.layered()
+    parts = source.with_layers()
     stated = [name for part in parts for name in _names_of(part.claims, part.lemma_claims, part.lemmas)]
     if of == "stated":
         return stated
@@ -123,10 +123,10 @@ def family_lines(source: Source) -> Iterator[str]:
     yield from wrap_text(f"{family.id}  ", family.title, len(family.id) + 2)
     yield ""
     yield "claims"
-    for claim in (claim for part in source.layered() for claim in part.claims):
+    for claim in (claim for part in source.with_layers() for claim in part.claims):
         declared = " (declared, not stated yet)" if claim.declared else ""
         yield from _named_text(claim.name, claim.sentence + declared)
-    for lemma_claim in (claim for part in source.layered() for claim in part.lemma_claims):
+    for lemma_claim in (claim for part in source.with_layers() for claim in part.lemma_claims):
         yield from _named_text(lemma_claim.name, f"{lemma_claim.sentence} (lemma claim)")
     if len(family.variants) > len(family.with_layers(family.main[:1])):
         yield from hanging("  (a variant may make further claims: `carnet explain VARIANT` names them)", 1)
@@ -164,7 +164,7 @@ def _named_text(name: str, text: str) -> list[str]:
 
 def entries(source: Source) -> Iterator[Entry]:
     """Yield the entries of all identifiers in a family, in the main design or in any variant."""
-    main = source.layered()
+    main = source.with_layers()
     layered = {protocol.variant for protocol in main}
     every = [*main, *(source.protocol(name) for name in source.family.variants if name not in layered)]
     found: dict[tuple[str, str], tuple[_Make, list[str]]] = {}
@@ -259,7 +259,7 @@ def _needed(family: Family, variant: Variant) -> Iterator[str]:
 
 def _defence(source: Source, protocol: Protocol, defence: Defence) -> Entry:
     base = protocol if defence.base in ("", protocol.variant) else source.protocol(defence.base)
-    drafted = source.family.drafted(base.variant).actions  # also those that exist only without a defence
+    drafted = source.family.draft_of(base.variant).actions  # also those that exist only without a defence
     parts = [
         *(f"{a.name}: guard '{part.name}'" for a in base.actions for part in a.guards if part.defence == defence.id),
         *(f"{a.name}: update '{part.name}'" for a in base.actions for part in a.updates if part.defence == defence.id),

@@ -157,7 +157,9 @@ def _one(
 ) -> ExhaustionCertificate:
     began = time.monotonic()
     invariants = [plan.protocol.claim(name).checked for name in claims]
-    visited = able(ListsStates).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
+    visited = able(ListsStates).visit_states(
+        plan.protocol, instance, invariants, _sought(source, plan, profile, invariants)
+    )
     fallen = tuple(name for name in claims if plan.protocol.claim(name).checked.name in visited.fallen)
     standing = [name for name in claims if name not in fallen]
     size = coq_program.write(folder, plan.protocol, instance, threat.id, standing, visited.states)

@@ -89,7 +89,7 @@ def _complaints(source: Source, shown: str) -> Iterator[LintFinding]:
         split = _OF_VARIANT.fullmatch(complaint.where)
         variant = split["variant"] if split else ""
         inner = replace(complaint, where=split["where"]) if split else complaint
-        draft = source.family.drafted(variant or source.family.main[0])
+        draft = source.family.draft_of(variant or source.family.main[0])
         place = place_of(inner, draft, files)
         yield _finding(inner, variant, *((place.file, place.line) if place else (shown, 1)))
 

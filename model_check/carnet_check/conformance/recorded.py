@@ -121,7 +121,7 @@ def _checks(source: Source, layers: Sequence[Protocol], parties: Mapping[str, st
     """Return the judge of a trace's checks, with the rules of its design and the layers over it."""
     family = source.family
     names = {*family.with_layers(family.main[:1]), *(layer.variant for layer in layers)} if layers else ()
-    others = [source.family.drafted(name).whole() for name in sorted(names)]
+    others = [source.family.draft_of(name).whole() for name in sorted(names)]
     return CheckJudge(CheckRules.of(layers, others), parties)
 
 

@@ -301,7 +301,7 @@ class ListsStates(Explores):
     """Returns the states that it visited, so that they can be certified."""
 
     @abstractmethod
-    def visited(
+    def visit_states(
         self, protocol: Protocol, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
     ) -> Visited:
         """Visit every state that matters to these invariants and goals, up to the choice of unused elements."""
@@ -341,7 +341,7 @@ class Strengthens(Engine):
     work: ClassVar[int]  #: What the searches about one design may do together, in a unit of the engine's own.
 
     @abstractmethod
-    def strengthened(
+    def strengthen(
         self,
         protocol: Protocol,
         threat: Threat | None,

@@ -108,7 +108,7 @@ class Source:
     def _refuse(self, variant: str, wrong: Collection[Complaint]) -> None:
         """Refuse a variant if there is any complaint; the error says where each is."""
         files = files_about(self.family, self.reference) if wrong else []
-        draft = self.family.drafted(variant)
+        draft = self.family.draft_of(variant)
         told = [f"{place_of(each, draft, files) or self.shown}: {variant}: {_MEANINGLESS}: {each}" for each in wrong]
         if told:
             raise InvalidSpecificationError(*told)
@@ -119,7 +119,7 @@ class Source:
         if below:
             yield from departures(protocol, self.protocol(below))
 
-    def layered(self) -> list[language.Protocol]:
+    def with_layers(self) -> list[language.Protocol]:
         """Return the first main variant, and the layers over it."""
         return [self.protocol(name) for name in self.family.with_layers(self.family.main[:1])]
 

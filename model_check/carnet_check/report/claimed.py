@@ -35,7 +35,7 @@ FEW = 4  #: The most claims that are named beside an assumption.
 def words_of(family: Family, variants: Sequence[str]) -> dict[str, Any]:
     """Return the words of the page for some variants of a family, as JSON values; the verdicts are not among them."""
     built = {name: family.protocol(name) for name in variants}
-    drafts = [family.drafted(name).whole() for name in variants]
+    drafts = [family.draft_of(name).whole() for name in variants]
     bases = [name for name in variants if family.variants[name].over not in variants]
     return {
         "designs": [_design(family, built[name], [*family.with_layers([name])]) for name in bases],

@@ -125,7 +125,7 @@ def _places(source: Source, variants: Sequence[str]) -> list[dict[str, Any]]:
     """Return the source locations of the variants' actions and claims; those of the first variant come first."""
     found: dict[tuple[str, str], SourceLocation] = {}
     for variant in variants:
-        stated = source.family.drafted(variant).stated_at
+        stated = source.family.draft_of(variant).stated_at
         found = {key: place for key, place in stated.items() if place is not None} | found
     return [
         {"kind": kind, "name": name, "file": _shown_file(source, place.file), "line": place.line}
@@ -208,7 +208,7 @@ def _enforced_by(protocol: Protocol, defence: Defence) -> Iterator[str]:
 def _excluded_steps(source: Source, protocol: Protocol, defence: Defence) -> Iterator[str]:
     """Yield the steps that this defence takes away from the design; it has no guard there, so no proof names it."""
     if defence.id not in protocol.without:
-        actions = source.family.drafted(protocol.variant).actions
+        actions = source.family.draft_of(protocol.variant).actions
         yield from (action.name for action in actions if action.shortcut_of == defence.id)
 
 

@@ -23,7 +23,7 @@ def scope_of_claims(source: Source, variant: str) -> Mapping[str, object]:
     that it returned once, its module is imported again instead, unless that is part of a package.
     """
     family = source.family
-    places = (place for (kind, _), place in family.drafted(variant).stated_at.items() if kind == "claim")
+    places = (place for (kind, _), place in family.draft_of(variant).stated_at.items() if kind == "claim")
     place = next((each for each in places if each is not None), None)
     if place is None:
         return {}

@@ -96,7 +96,7 @@ class Reader:
 
     @cached_property
     def _stated_clauses(self) -> frozenset[Term]:
-        return frozenset(self.renamed(rule.premises, rule.conclusion)[1] for rule in self._stated)
+        return frozenset(self.canonical_form(rule.premises, rule.conclusion)[1] for rule in self._stated)
 
     def about(self, symbol: Symbol) -> list[Candidate]:
         """Return the candidates about a mutable relation or function, each formula once."""
@@ -354,10 +354,10 @@ class Reader:
         trivial = clause.conclusion in premises or any(negation(part) in premises for part in premises)
         if trivial or _is_trivial(clause.conclusion):
             return None
-        params, body = self.renamed(premises, clause.conclusion)
+        params, body = self.canonical_form(premises, clause.conclusion)
         return None if len(params) > MOST_PARAMETERS else (params, body)
 
-    def renamed(self, premises: tuple[Term, ...], conclusion: Term) -> tuple[tuple[Var, ...], Term]:
+    def canonical_form(self, premises: tuple[Term, ...], conclusion: Term) -> tuple[tuple[Var, ...], Term]:
         """Return parameters and a formula that do not depend on the names of the variables."""
         ordered = tuple(sorted(premises, key=_weight))
         body = Implies(conjunction(ordered), conclusion) if ordered else conclusion

@@ -216,7 +216,7 @@ def suggest(
         listener.status(f"{protocol.variant}: reading candidates for lemmas")
         under = [threat] if threat else plan.threats
         guesses = ReadGuesses(protocol, list(_visits(source, protocol, under)))
-        found = engine.strengthened(protocol, threat, wanted, guesses, listener, work)
+        found = engine.strengthen(protocol, threat, wanted, guesses, listener, work)
         work, tried, undecided = found.left, tried + found.tried, undecided + found.undecided
         found = _named(found, protocol, threat, author, known)
         unwritten = tuple(each for each in found.lemmas if not reads_back(each, author))

@@ -272,6 +272,6 @@ def _complaints(source: Source, plan: interface.Plan) -> list[str]:
 
 def _accepted(source: Source, protocol: Protocol) -> list[str]:
     """Return notes about the accepted leaks of a two-run protocol."""
-    draft = source.family.drafted(protocol.variant)
+    draft = source.family.draft_of(protocol.variant)
     accepted = draft.accepted_leaks if isinstance(draft, TwoRuns) else ()
     return [f"{protocol.variant}: accepted leak {leak}" for leak in accepted]

@@ -448,7 +448,7 @@ class Checklist:
             self.refuse("validity", f"{period}, not at {at:{TIME}}", X509_TIME, without=without, differences=wrong)
         self.passed("validity", period, X509_TIME, without=without)
 
-    def concluded(self, claims: Mapping[str, object], appraised_by: str | None = None) -> Appraisal:
+    def conclude(self, claims: Mapping[str, object], appraised_by: str | None = None) -> Appraisal:
         """Return the appraisal, with claims only if it accepted; ``appraised_by`` names another appraiser."""
         refused = any(step.ok is False for step in self._steps)
         return Appraisal(tuple(self._steps), {} if refused else dict(claims), appraised_by)
@@ -466,4 +466,4 @@ def unparsable(detail: str) -> Appraisal:
     try:
         steps.refuse("parse", detail)
     except RefusedError:
-        return steps.concluded({})
+        return steps.conclude({})

@@ -182,10 +182,10 @@ def appraise_composite(
             steps.require(holds, step, "as expected", otherwise, SOURCE)
         gpu = _appraise_report(steps, parsed, verifier, at)
     except RefusedError:
-        return steps.concluded({})
+        return steps.conclude({})
     binding = parsed.binding
     told = {"manifest": binding.manifest.hex(), "instance": binding.instance.hex()}
-    return steps.concluded(
+    return steps.conclude(
         {"role": binding.role, "epoch": binding.epoch, **told, "quote": dict(quote.claims), "gpu": dict(gpu)}
     )
 

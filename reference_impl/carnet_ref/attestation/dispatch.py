@@ -128,7 +128,7 @@ def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: 
         pass  # the step says so, and what is concluded has no claims
     others = [each for each in by if each is not None]
     everybody = " and ".join(("Carnet", *others) if None in by else others)
-    return replace(steps.concluded(claims, everybody if others else None), layers=tuple(layers))
+    return replace(steps.conclude(claims, everybody if others else None), layers=tuple(layers))
 
 
 def _beside(appraisal: Appraisal, names: Collection[str]) -> Appraisal:

@@ -271,8 +271,8 @@ def appraise(signed: SignedResult, given: OptionValues, against: AppraisalContex
         tiers = [result.tier, *(each.tier for each in result.submodules)]
         steps.require(all(tier in TRUSTED for tier in tiers), "status", told, told, EAR)
     except RefusedError:
-        return steps.concluded({})
-    return steps.concluded(_claims(result), appraised_by=result.verifier)
+        return steps.conclude({})
+    return steps.conclude(_claims(result), appraised_by=result.verifier)
 
 
 def _result(steps: Checklist, token: Token) -> AttestationResult:

@@ -208,7 +208,7 @@ class AwaitKeyUpdateAck(_AwaitAnswer):
         assert isinstance(self.request, messages.KeyUpdate)
         if self.request.operation is messages.UpdateOperation.UPDATE_KEY:
             return self
-        return replace(self, before=self.receiving, receiving=self.receiving.updated())
+        return replace(self, before=self.receiving, receiving=self.receiving.after_update())
 
     def receive(self, data: bytes) -> machine.SessionStep:
         """Take the acknowledgement, or the application's bytes that were under way when the keys were updated."""
@@ -228,7 +228,7 @@ class AwaitKeyUpdateAck(_AwaitAnswer):
         _check_update(machine.expect(messages.KeyUpdateAck, message), self.request)
         version, tag = self.layout.version, self.random(1)[0]
         verifying = messages.KeyUpdate(version, messages.UpdateOperation.VERIFY_NEW_KEY, tag)
-        state = machine.next_state(AwaitNewKeyAck, self, request=verifying, sending=self.sending.updated())
+        state = machine.next_state(AwaitNewKeyAck, self, request=verifying, sending=self.sending.after_update())
         return state.say(verifying.encode())
 
 

@@ -185,9 +185,9 @@ class AwaitRequest(ResponderSecured):
         """Move to the next keys; the acknowledgement comes under the next one, if the responder's is updated, too."""
         if request.operation is messages.UpdateOperation.VERIFY_NEW_KEY:
             raise RequestRefusedError(messages.ErrorCode.INVALID_REQUEST, "no key was updated that could be verified")
-        moved = machine.next_state(AwaitNewKey, self, receiving=self.receiving.updated())
+        moved = machine.next_state(AwaitNewKey, self, receiving=self.receiving.after_update())
         if request.operation is messages.UpdateOperation.UPDATE_ALL_KEYS:
-            moved = replace(moved, sending=self.sending.updated())
+            moved = replace(moved, sending=self.sending.after_update())
         return moved.say(messages.KeyUpdateAck(self.layout.version, request.operation, request.tag).encode())
 
 

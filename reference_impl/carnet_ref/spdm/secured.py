@@ -62,7 +62,7 @@ class DirectionSecret:
         """Check the peer's verify data; ``what`` names it in errors. Raises AuthenticationError if it differs."""
         primitives.verify_hmac_sha384(self.finished_key, transcript_hash, found, what)
 
-    def updated(self) -> DirectionSecret:
+    def after_update(self) -> DirectionSecret:
         """Return the secret after a KEY_UPDATE; no fresh entropy is added."""
         return DirectionSecret(self.version, expand(self.version, self.secret, "traffic upd"))
 
@@ -126,14 +126,14 @@ class SecuredRecord:
     sequence: int
     sealed: bytes
 
-    def associated(self) -> bytes:
+    def associated_data(self) -> bytes:
         """Return the header, the associated data of the record's encryption."""
         header = self.session.to_bytes(4, "little") + self.sequence.to_bytes(2, "little")
         return header + len(self.sealed).to_bytes(2, "little")
 
     def encode(self) -> bytes:
         """Return the bytes of the record."""
-        return bytes([SECURED]) + self.associated() + self.sealed
+        return bytes([SECURED]) + self.associated_data() + self.sealed
 
     @classmethod
     def parse(cls, data: bytes) -> SecuredRecord:
@@ -167,7 +167,7 @@ class RecordKeys:
         after = self._counted()
         plaintext = (len(payload) + 1).to_bytes(2, "little") + bytes([kind]) + payload + padding
         header = SecuredRecord(self.session, self.sequence, bytes(len(plaintext) + primitives.TAG_BYTES))
-        sealed = primitives.AesGcm(self.secret.key).encrypt(self._nonce(), plaintext, header.associated())
+        sealed = primitives.AesGcm(self.secret.key).encrypt(self._nonce(), plaintext, header.associated_data())
         return after, replace(header, sealed=sealed).encode()
 
     def open(self, record: SecuredRecord) -> tuple[RecordKeys, int, bytes]:
@@ -183,15 +183,17 @@ class RecordKeys:
             raise SequenceError(f"sequence number {self.sequence} has to come next, and {record.sequence} came")
         after = self._counted()
         try:
-            plaintext = primitives.AesGcm(self.secret.key).decrypt(self._nonce(), record.sealed, record.associated())
+            plaintext = primitives.AesGcm(self.secret.key).decrypt(
+                self._nonce(), record.sealed, record.associated_data()
+            )
         except primitives.AuthenticationError:
             raise RecordError(f"record {record.sequence} does not authenticate") from None
         kind, payload = _unpack(plaintext)
         return after, kind, payload
 
-    def updated(self) -> RecordKeys:
+    def after_update(self) -> RecordKeys:
         """Return the direction after a KEY_UPDATE: the next secret, with sequence numbers from zero."""
-        return RecordKeys(self.session, self.secret.updated())
+        return RecordKeys(self.session, self.secret.after_update())
 
     def _counted(self) -> RecordKeys:
         if self.sequence > LAST_SEQUENCE:

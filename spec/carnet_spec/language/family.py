@@ -254,9 +254,9 @@ class Family:
         return self._digests[variant, without]
 
     def _built(self, name: str, without: tuple[str, ...]) -> Protocol:
-        return self.drafted(name).protocol((*self.variants[name].without, *without))
+        return self.draft_of(name).protocol((*self.variants[name].without, *without))
 
-    def drafted(self, variant: str) -> Draft:
+    def draft_of(self, variant: str) -> Draft:
         """Return the draft of a variant; it is traced once, and designs with defences removed are resolved from it."""
         if variant not in self._drafts:
             drafted = self.draft(variant)

@@ -149,7 +149,7 @@ class TwoRuns(Draft):
         """The actions for which a secret may affect whether they are enabled, including shortcuts."""
         return tuple(each.name for each in self._whole.actions if any(self._secret_guards(each)))
 
-    def unclaimed(self) -> Iterator[tuple[str, str]]:
+    def unclaimed_differences(self) -> Iterator[tuple[str, str]]:
         """Yield each symbol and action that may distinguish two runs and is covered by no claim, with advice.
 
         A claim covers it if it says, without a condition, that it is the same in both runs. Under each threat model

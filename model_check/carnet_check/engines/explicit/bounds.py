@@ -31,7 +31,7 @@ class Watch:
         """Exclude some seconds from the time of the search: those of work that is done once on a machine."""
         self._began += seconds
 
-    def exceeded(self, states: int) -> str | None:
+    def exceeded_bound(self, states: int) -> str | None:
         """Return the bound that is exceeded with ``states`` states, or None.
 
         Raises KeyboardInterrupt if a signal came, even if other code swallowed its exception.

@@ -41,7 +41,7 @@ class Explicit(PackedExplorer, ListsStates, Observes, Samples, OnCluster):
         """Return the constructor of searches."""
         return self.packed if self.places is None else functools.partial(PlacesSearch, places=self.places)
 
-    def visited(
+    def visit_states(
         self, protocol: Protocol, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
     ) -> Visited:
         """Run the compiled search to its end, and return the visited states."""

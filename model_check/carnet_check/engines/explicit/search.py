@@ -260,7 +260,7 @@ class PackedSearch(SearchState):
         while self.expanded < len(self.found):
             if 0 < self.enough <= sum(not self.model.monitors[number].is_goal for number in self.sightings):
                 return "violation"
-            reason = self.watch.exceeded(len(self.found))
+            reason = self.watch.exceeded_bound(len(self.found))
             if reason is not None:
                 return reason
             self.watch.report(len(self.found), self.depth)

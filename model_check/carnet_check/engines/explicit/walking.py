@@ -61,7 +61,7 @@ class PackedWalks:
         """Take the walks; return the bound that stopped them, or None."""
         try:
             while self.number < self.walks.number:
-                reason = self.watch.exceeded(0)
+                reason = self.watch.exceeded_bound(0)
                 if reason is not None:
                     return reason
                 self.watch.report(self.steps + self.number, self.longest)

@@ -296,7 +296,7 @@ class Induction(
         require_trusted()
         return failing_step(protocol, threat, invariant, assumed, self.rlimit)
 
-    def strengthened(
+    def strengthen(
         self,
         protocol: Protocol,
         threat: Threat | None,

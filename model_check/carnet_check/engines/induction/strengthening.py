@@ -75,7 +75,7 @@ def strengthen(
         search.run(wanted)
         wanted -= search.given_up
     asked = partial(houdini, threat=threat, claims=(), lemmas=wanted, rlimit=enough, workers=workers.within(proving))
-    lemmas, uses = _Minimisation(asked, before, wanted).of(search.adopted)
+    lemmas, uses = _Minimisation(asked, before, wanted).of(search.adopted_guesses)
     return Strengthening(
         lemmas,
         {claim: uses[name] for claim, name in checked.items() if name in uses},
@@ -179,7 +179,7 @@ class _Search:
         self.tried = 0  #: how many guesses were asked about.
 
     @property
-    def adopted(self) -> list[Invariant]:
+    def adopted_guesses(self) -> list[Invariant]:
         """The guesses that are taken for lemmas."""
         return [each for name, each in self._adopted.items() if name not in self.given_up]
 
@@ -210,7 +210,7 @@ class _Search:
 
     def _system(self, more: Iterable[Invariant] = ()) -> System:
         stated = (each for each in self._subject.invariants if each.name not in self.given_up)
-        return replace(self._subject, invariants=(*stated, *self.adopted, *more))
+        return replace(self._subject, invariants=(*stated, *self.adopted_guesses, *more))
 
     def _open(self, wanted: Collection[str]) -> list[Obligation]:
         """Return what is not proved among the obligations of all that the wanted proofs rest on."""
@@ -251,7 +251,7 @@ class _Search:
             return False
         self._looked_at += 1
         self._listener.status(f"looking for what excludes {obligation.id}; {self.tried} guesses tried")
-        now = frozenset(each.name for each in self.adopted)
+        now = frozenset(each.name for each in self.adopted_guesses)
         subject = replace(obligation, system=self._system())
         states = counterexamples_to(subject, min(self._rlimit, STATE_RLIMIT), self._budget)
         false = next((guesses for each in states if (guesses := self._plausible_before(each))), [])

@@ -458,7 +458,7 @@ class Machine(Sequence[int]):
             words = np.array([tie_words(tie, self._shared) for tie in ties], np.uint64)
             self._library.note_ties(self._search, _u(len(ties)), _pointer(words))
 
-    def sighted(
+    def first_sightings(
         self, wanted: Iterable[int], elsewhere: Mapping[int, tuple[int, int]]
     ) -> Iterator[tuple[int, tuple[int, int]]]:
         """Yield each wanted monitor that held in some state, with the part and index of the first such state."""

@@ -150,7 +150,7 @@ class NativeSearch(PackedSearch):
         """
         code, many = None if self._machine is None else self._machine.code, len(self.found) >= MANY
         here = self.expanded if code is None else COST_HERE * self._expanded_here
-        worked = here + self._known.worked() if here >= NOTED else here
+        worked = here + self._known.states_expanded_before() if here >= NOTED else here
         if here and (many or worked >= PAYS_NEXT * self._hand_over_at):
             lowered = Lowering.of(self.model, sample_of(self.found))
             width = max(first_width(lowered.words), code.width if code else self.least_width)
@@ -185,7 +185,7 @@ class NativeSearch(PackedSearch):
         assert before is not None
         self._tally_all()
         self._strays += before.strays()
-        self._seen_here = dict(before.sighted(self._wanted(), self._seen_here))
+        self._seen_here = dict(before.first_sightings(self._wanted(), self._seen_here))
         self._rounds = np.concatenate([self._rounds, before.log()])
         near = [self.found[number] for number in self._strays[:BEGINNINGS]]
         look_ahead(self.model, self.expanders, [*near, *sample_of(self.found)], LOOKED_AHEAD // 4)
@@ -250,7 +250,7 @@ class NativeSearch(PackedSearch):
             super()._look()
             return
         monitors = len(self.model.monitors)
-        for number, place in self._machine.sighted(self._wanted(), self._seen_here):
+        for number, place in self._machine.first_sightings(self._wanted(), self._seen_here):
             if number < monitors:
                 self.sightings[number] = self._machine.number_of(*place)
             else:
@@ -392,10 +392,10 @@ class KnownCode:
         """Cache code for the next search."""
         if self._codes is not None:
             self._codes.keep(self._question, "", asdict(code))
-        if self.worked():
+        if self.states_expanded_before():
             self.note(0)
 
-    def worked(self) -> int:
+    def states_expanded_before(self) -> int:
         """Return how many states of the model Python expanded in earlier searches, since its code was cached."""
         before = None if self._work is None else self._work.known(self._question, "", lambda kept: int(kept["states"]))
         return before or 0

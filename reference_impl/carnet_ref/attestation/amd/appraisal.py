@@ -444,8 +444,8 @@ def appraise_report(
         check_guest(steps, report, policy, report_data, evidence.runtime_data)
         steps.require_taken(policy)
     except RefusedError:
-        return steps.concluded({})
-    return steps.concluded(_claims(evidence, report, path.leaf, tcbs))
+        return steps.conclude({})
+    return steps.conclude(_claims(evidence, report, path.leaf, tcbs))
 
 
 def _parse(steps: Checklist, evidence: SnpEvidence, crls: Sequence[bytes]) -> _Evidence:

@@ -87,8 +87,8 @@ def appraise_token(
         published.compare_references(steps, references, token)
         steps.require_taken(policy)
     except RefusedError:
-        return steps.concluded({})
-    return steps.concluded(_claims(token))
+        return steps.conclude({})
+    return steps.conclude(_claims(token))
 
 
 def _check_signatures(steps: Checklist, token: CcaToken, key: object) -> None:

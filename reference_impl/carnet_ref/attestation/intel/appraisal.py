@@ -508,8 +508,8 @@ def appraise_quote(
         level = _check_platform(steps, evidence, chain, at, policy, anchors)
         steps.require_taken(policy, _asked_of_collateral(policy))
     except RefusedError:
-        return steps.concluded({})
-    return steps.concluded(_claims(evidence, chain, level))
+        return steps.conclude({})
+    return steps.conclude(_claims(evidence, chain, level))
 
 
 def _asked_of_collateral(policy: Policy) -> frozenset[str]:

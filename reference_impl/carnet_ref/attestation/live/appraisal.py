@@ -71,8 +71,8 @@ def appraise_collection(collection: Collection, terms: AppraisalTerms) -> Apprai
                 _check_driver(steps, collection, appraisal, terms)
         _check_binding(steps, collection)
     except RefusedError:
-        return steps.concluded({})
-    return steps.concluded({"nonce": collection.nonce.hex(), **claims})
+        return steps.conclude({})
+    return steps.conclude({"nonce": collection.nonce.hex(), **claims})
 
 
 def _values(form: formats.Format[Any, Any], part: Part, terms: AppraisalTerms) -> dict[str, formats.Value]:

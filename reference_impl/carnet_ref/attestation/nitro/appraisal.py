@@ -104,8 +104,8 @@ def appraise_document(
         _check_binding(steps, document, asked)
         steps.require_taken(policy)
     except RefusedError:
-        return steps.concluded({})
-    return steps.concluded(_claims(document))
+        return steps.conclude({})
+    return steps.conclude(_claims(document))
 
 
 def _check_signer(steps: Checklist, document: NitroDocument, at: datetime, anchors: Anchors) -> None:

@@ -267,8 +267,8 @@ def appraise_gpu(
         _check_reference_values(steps, evidence, at, anchors, policy)
         _check_policy(steps, evidence, policy)
     except RefusedError:
-        return steps.concluded({})
-    return steps.concluded(_claims(evidence))
+        return steps.conclude({})
+    return steps.conclude(_claims(evidence))
 
 
 def valid_until(

@@ -204,8 +204,8 @@ def appraise_node(
         _check_together(steps, node)
         _check_links(steps, node, policy)
     except RefusedError:
-        return steps.concluded({})
-    return steps.concluded(_claims(node, claims))
+        return steps.conclude({})
+    return steps.conclude(_claims(node, claims))
 
 
 def _parse(

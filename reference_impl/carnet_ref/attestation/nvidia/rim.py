@@ -317,8 +317,8 @@ def appraise_rim(rim: bytes, *, at: datetime, anchors: Sequence[x509.Certificate
         check_rim(steps, parsed, at=at, anchors=anchors)
         steps.not_requested("revocation", "ocsp", "RFC 6960, section 3.2", lacking=NO_REVOCATION)
     except RefusedError:
-        return steps.concluded({})
-    return steps.concluded({"version": parsed.version, "product": parsed.product, "active": sorted(parsed.golden)})
+        return steps.conclude({})
+    return steps.conclude({"version": parsed.version, "product": parsed.product, "active": sorted(parsed.golden)})
 
 
 def check_rim(

@@ -117,9 +117,9 @@ def _appraised(signed: KeyedResult, given: OptionValues, against: AppraisalConte
         _check_claims(steps, told, against.policy)
         steps.require_taken(against.policy)
     except RefusedError:
-        return steps.concluded({})
+        return steps.conclude({})
     own = service.issuers.fullmatch(issuer)
-    return steps.concluded(_claims(service, told), f"{service.name} ({issuer})" if own else issuer)
+    return steps.conclude(_claims(service, told), f"{service.name} ({issuer})" if own else issuer)
 
 
 def _believed(

@@ -113,8 +113,8 @@ def appraise_tpm(evidence: TpmEvidence, beside: Beside, against: AppraisalContex
         secure_boot = _check_log(steps, evidence, beside)
         steps.require_taken(against.policy)
     except RefusedError:
-        return steps.concluded({})
-    return steps.concluded(_claims(evidence, report, secure_boot))
+        return steps.conclude({})
+    return steps.conclude(_claims(evidence, report, secure_boot))
 
 
 def _appraise_report(

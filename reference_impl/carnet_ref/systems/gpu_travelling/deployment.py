@@ -235,7 +235,7 @@ class Deployment:
         books = Books.of(journal.all("ledger"), journal.all("returned"), journal.all("lost"), kept)
         return self.orchestrator(random, kept, books, resumed, self._instance_in(journal, random))
 
-    def founded(self, journal: Journal, random: Random) -> Deployment:
+    def with_agreed_instance(self, journal: Journal, random: Random) -> Deployment:
         """Return the deployment whose holders agree on the orchestrator instance of this journal.
 
         This stands for a step outside of the protocol: they ask the instance that they start for its identity. An

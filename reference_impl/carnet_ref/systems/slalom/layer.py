@@ -75,7 +75,7 @@ class BlindedLayer:
     @enforces("CLAIM-UNBLINDING-EXACT")
     def unblind(self, result: Residues, blinding: Blinding) -> Residues:
         """Return the layer's integer results."""
-        return self.field.centred((result - blinding.factor) % self.field.prime)
+        return self.field.to_signed((result - blinding.factor) % self.field.prime)
 
     @enforces("REQ-CHECK-01", "CLAIM-FREIVALDS-BOUND", "CLAIM-ONE-PASSING-ENTRY", "REQ-FIELD-02")
     def apply(self, values: npt.ArrayLike, processor: Processor) -> Residues:

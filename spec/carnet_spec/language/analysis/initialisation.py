@@ -169,7 +169,7 @@ class _Analysis:
         """Return the reads of ``case`` at the fixed argument, with the demands under which each matters."""
         if case not in self._reads:
             self._reads[case] = [
-                (read, [self._demands.implied(case, term) for term in read.assuming])
+                (read, [self._demands.demand_of(case, term) for term in read.assuming])
                 for read in reads(case.action)
                 if read.symbol.name in self.tracked and read.row in case.rows
             ]
@@ -597,18 +597,18 @@ class Demands:
     def of(self, case: Case) -> Demand:
         """Return the demand of the guards of ``case``."""
         named = (self._value_demand(term) for row in case.rows for term in row)
-        guards = (self.implied(case, guard.formula) for guard in case.action.guards)
+        guards = (self.demand_of(case, guard.formula) for guard in case.action.guards)
         return _all_of((*named, *guards))
 
-    def implied(self, case: Case, term: terms.Term) -> Demand:
+    def demand_of(self, case: Case, term: terms.Term) -> Demand:
         """Return the demand of ``term``."""
         match term:
             case terms.And(parts):
-                return _all_of(self.implied(case, part) for part in parts)
+                return _all_of(self.demand_of(case, part) for part in parts)
             case terms.Or(parts) if parts:
-                return _any_of(self.implied(case, part) for part in parts)
+                return _any_of(self.demand_of(case, part) for part in parts)
             case terms.Exists(bound, body):
-                return self.implied(case.outside(bound), body)
+                return self.demand_of(case.outside(bound), body)
             case terms.Equal(left, right) if (left,) in case.rows or (right,) in case.rows:
                 return _all_of((self._value_demand(left), self._value_demand(right)))
             case terms.Apply(symbol, args) if symbol.mutable and symbol.is_relation:

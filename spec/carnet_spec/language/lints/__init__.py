@@ -92,7 +92,7 @@ def lint_family(family: Family) -> tuple[Complaint, ...]:
 
     A defence may be idle in some variants, but not in all.
     """
-    drafts = {name: family.drafted(name) for name in family.variants}
+    drafts = {name: family.draft_of(name) for name in family.variants}
     wholes = {name: draft.whole() for name, draft in drafts.items()}
     found = [Complaint("family", *each) for each in (*families.parts(family), *families.designs(family, wholes))]
     found += [
@@ -121,7 +121,7 @@ def undeclared_names(family: Family, variant: str) -> tuple[Complaint, ...]:
     Everything that the draft may contain is checked. A misspelt name silently changes the meaning: a defence of another
     name, for example, is never removed.
     """
-    draft = family.drafted(variant)
+    draft = family.draft_of(variant)
     whole = draft.whole()
     found = [
         *(Complaint("family", *each) for each in families.undeclared(family, whole)),
@@ -189,7 +189,11 @@ def _stratified(protocol: Protocol) -> Findings:
 
 def _unclaimed(draft: Draft) -> tuple[Complaint, ...]:
     """Return complaints about two-run observations that no claim covers."""
-    return tuple(Complaint("two-runs", *each) for each in draft.unclaimed()) if isinstance(draft, TwoRuns) else ()
+    return (
+        tuple(Complaint("two-runs", *each) for each in draft.unclaimed_differences())
+        if isinstance(draft, TwoRuns)
+        else ()
+    )
 
 
 #: The rules whose complaints are notes.

@@ -87,7 +87,7 @@ def undeclared(family: Family, judged: Protocol) -> Findings:
         for other in (family.main[0], variant):
             if name not in names and other in family.variants:
                 if other not in wholes:
-                    wholes[other] = family.drafted(other).whole()
+                    wholes[other] = family.draft_of(other).whole()
                 names |= dict.fromkeys(known(wholes[other]))
         if name not in names and (names or known is not _threats):
             yield where, f"no {what} '{name}': {one_of(names, name)}"

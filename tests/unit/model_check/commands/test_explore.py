@@ -433,7 +433,7 @@ def test_a_budget_is_refused_before_anything_is_explored(tmp_path: Path, monkeyp
     def unwanted(*_: object) -> None:
         raise AssertionError("something was explored")
 
-    monkeypatch.setattr(Explicit, "visited", unwanted)
+    monkeypatch.setattr(Explicit, "visit_states", unwanted)
     ran = carnet("exhaust", "gpu-travelling", "--profile", "ci", "--out", str(tmp_path))
     assert (ran.code, "bounds the adversary's moves" in ran.err) == (2, True)
     assert not list(tmp_path.iterdir())

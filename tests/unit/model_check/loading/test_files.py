@@ -326,7 +326,7 @@ def test_a_draft_alone_may_name_its_variant(starter: Path) -> None:
 def test_a_complaint_is_about_the_line_that_says_it(tmp_path: Path, where: str) -> None:
     file = tmp_path / "placed.py"
     file.write_text(DRAFT)
-    place = place_of(Complaint("rule", where, "is wrong"), load(str(file)).family.drafted("main"))
+    place = place_of(Complaint("rule", where, "is wrong"), load(str(file)).family.draft_of("main"))
     assert place
     assert DRAFT.splitlines()[place.line - 1].startswith(WHERE[where])
 
@@ -334,7 +334,7 @@ def test_a_complaint_is_about_the_line_that_says_it(tmp_path: Path, where: str) 
 def test_a_complaint_about_two_things_of_a_name_is_about_the_last(tmp_path: Path) -> None:
     file = tmp_path / "twice.py"
     file.write_text(DRAFT + 'draft.threat("model", "again")\n')
-    draft = load(str(file)).family.drafted("main")
+    draft = load(str(file)).family.draft_of("main")
     place = place_of(Complaint("names", "placed", "two threat models are called 'model': rename one"), draft)
     assert place
     assert place.line == len(DRAFT.splitlines()) + 1
@@ -482,7 +482,7 @@ def test_what_the_file_and_its_neighbours_are_is_as_it_was_after_the_first_readi
     starter.write_text(starter.read_text() + "\nimport beside_it\nprint('read')\n")
     family = load(str(starter)).family
     module = sys.modules["carnet_protocol_protocol"]
-    assert family.drafted("main") is vars(module)["draft"]
+    assert family.draft_of("main") is vars(module)["draft"]
     assert vars(module)["beside_it"] is sys.modules["beside_it"]
     del sys.modules["beside_it"]
 

@@ -443,13 +443,13 @@ def test_a_search_that_reaches_its_memory_says_what_it_covered() -> None:
 )
 def test_commands_that_explore_keep_within_memory(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    exceeded = bounds.Watch.exceeded
+    exceeded = bounds.Watch.exceeded_bound
 
     def kept(self: bounds.Watch, states: int) -> str | None:
         asked.append(self._caps.memory)
         return exceeded(self, states)
 
-    monkeypatch.setattr(bounds.Watch, "exceeded", kept)
+    monkeypatch.setattr(bounds.Watch, "exceeded_bound", kept)
     monkeypatch.setattr(bounds, "resident_bytes", lambda: 33 << 20)
     monkeypatch.setattr("carnet_check.engines.exploring.explorer.run_all", here)
     monkeypatch.setattr(sys.modules["carnet_check.attacks.hunt"], "_redundant", lambda *_: "")

@@ -90,7 +90,7 @@ def test_what_is_no_residue_is_refused(values: list[Any], why: str) -> None:
 
 @given(st.lists(st.integers(-FIELD.half, FIELD.half)))
 def test_residues_stand_for_whole_numbers(values: list[int]) -> None:
-    assert FIELD.centred(FIELD.residues(np.array(values, dtype=np.int64))).tolist() == values
+    assert FIELD.to_signed(FIELD.residues(np.array(values, dtype=np.int64))).tolist() == values
 
 
 @pytest.mark.parametrize("shapes", [((2, 3), (2, 3)), ((3,), (3, 1)), ((0, 2), (3, 0))])

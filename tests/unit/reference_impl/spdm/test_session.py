@@ -150,8 +150,8 @@ def test_keys_update_in_both_directions_and_everything_goes_on() -> None:
     for before, end in zip(states, (ours, theirs), strict=True):
         assert isinstance(before, Established | AwaitRequest)
         assert isinstance(end.state, Established | AwaitRequest)
-        assert end.state.sending.secret == before.sending.secret.updated()
-        assert end.state.receiving.secret == before.receiving.secret.updated()
+        assert end.state.sending.secret == before.sending.secret.after_update()
+        assert end.state.receiving.secret == before.receiving.secret.after_update()
     assert theirs.open(ours.seal(b"after")) == b"after"
     deliver(ours, machine.UpdateKeys(), theirs)
     assert ours.open(theirs.seal(b"again")) == b"again"
@@ -296,8 +296,8 @@ def test_one_direction_or_both_move_to_the_next_key(both: bool) -> None:
     assert deliver(ours, machine.UpdateKeys(both), theirs) == [machine.KeysUpdated(), machine.KeysUpdated()]
     after = ours.state
     assert isinstance(after, SecuredState)
-    assert after.sending.secret == before.sending.secret.updated()
-    assert after.receiving.secret == (before.receiving.secret.updated() if both else before.receiving.secret)
+    assert after.sending.secret == before.sending.secret.after_update()
+    assert after.receiving.secret == (before.receiving.secret.after_update() if both else before.receiving.secret)
     assert theirs.open(ours.seal(b"after")) == b"after"
     assert ours.open(theirs.seal(b"back")) == b"back"
 
@@ -330,7 +330,7 @@ def test_a_new_key_that_nobody_made_gets_an_error_and_the_session_goes_on() -> N
     assert isinstance(hand.say(Heartbeat(V)), HeartbeatAck)
     verified(hand, UpdateOperation.UPDATE_KEY)
     assert hand.sending is not None
-    hand.sending = hand.sending.updated()
+    hand.sending = hand.sending.after_update()
     verified(hand, UpdateOperation.VERIFY_NEW_KEY)
     assert hand.say(update(UpdateOperation.VERIFY_NEW_KEY)) == Error(V, ErrorCode.INVALID_REQUEST)
     assert isinstance(hand.say(Heartbeat(V)), HeartbeatAck)
@@ -341,7 +341,7 @@ def test_anything_but_the_new_key_after_an_update_is_told_so_and_ends_the_sessio
         hand = inside()
         verified(hand, UpdateOperation.UPDATE_KEY)
         assert hand.sending is not None
-        hand.sending = hand.sending.updated()
+        hand.sending = hand.sending.after_update()
         assert hand.say(message) == Error(V, ErrorCode.UNEXPECTED_REQUEST)
         assert isinstance(hand.error, UnexpectedMessageError)
         assert hand.over
@@ -356,7 +356,7 @@ def test_what_does_not_belong_in_a_session_gets_an_error_or_no_answer_and_ends_i
     assert hand.over
     hand = inside()
     assert hand.sending is not None
-    _, record = hand.sending.updated().seal(SPDM, Heartbeat(V).encode())
+    _, record = hand.sending.after_update().seal(SPDM, Heartbeat(V).encode())
     with pytest.raises(RecordError):
         hand.theirs.receive(record)
     assert hand.over
@@ -375,7 +375,7 @@ def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:
     state = ours.state
     assert isinstance(state, SecuredState)
     again = KeyUpdate(Version.V1_1, UpdateOperation.UPDATE_ALL_KEYS, 1)
-    _, record = state.sending.updated().seal(5, again.encode())
+    _, record = state.sending.after_update().seal(5, again.encode())
     with pytest.raises(UnexpectedMessageError, match="verifies the new key"):
         theirs.receive(record)
 
@@ -473,7 +473,7 @@ def test_secrets_follow_the_tree_of_the_specification() -> None:
     assert session.export == expand(master, b"\x30\x00spdm1.2 exp master" + th2, 48)
     assert session.request.secret == expand(master, b"\x30\x00spdm1.2 req app data" + th2, 48)
     assert session.request.key == expand(session.request.secret, b"\x20\x00spdm1.2 key", 32)
-    assert session.request.updated().secret == expand(session.request.secret, b"\x30\x00spdm1.2 traffic upd", 48)
+    assert session.request.after_update().secret == expand(session.request.secret, b"\x30\x00spdm1.2 traffic upd", 48)
 
 
 def test_a_psk_of_1_3_is_extracted_under_another_salt_than_an_exchanged_secret() -> None:

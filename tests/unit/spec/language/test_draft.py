@@ -607,7 +607,7 @@ def test_what_lacks_a_defence_is_resolved_from_the_same_draft() -> None:
     assert first.without == (defence,)
     assert first != family.protocol()
     assert family.protocol().without == ()
-    assert family.drafted(FAMILY.main[0]) is family.drafted(FAMILY.main[0])
+    assert family.draft_of(FAMILY.main[0]) is family.draft_of(FAMILY.main[0])
     assert built == [FAMILY.main[0]]
 
 

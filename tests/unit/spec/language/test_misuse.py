@@ -607,7 +607,7 @@ def _references(family: Family) -> dict[str, set[str]]:
     """Collect who refers to which id, in any variant of a protocol."""
     found: dict[str, set[str]] = {}
     for variant in family.variants:
-        for id, names in cited(family.drafted(variant).whole()).items():
+        for id, names in cited(family.draft_of(variant).whole()).items():
             found.setdefault(id, set()).update(names)
     return found
 

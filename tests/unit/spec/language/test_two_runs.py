@@ -227,7 +227,7 @@ def _unclaimed(*claims: Said, under: tuple[str, ...] = ("post",), fails_under: t
             name=f"c{number}", sentence="x", requirement="R", source="x", under=under, fails_under=fails_under
         )
         make(said(runs))
-    return {where for where, _ in runs.unclaimed()}
+    return {where for where, _ in runs.unclaimed_differences()}
 
 
 def _of_any(say: Callable[[TwoRuns, Box], Formula]) -> Said:
@@ -302,10 +302,10 @@ def test_a_value_in_both_runs_is_the_same_and_a_declared_claim_covers_nothing() 
     def as_large() -> Formula:
         return (runs.left(box) == bell.largest) & (bell.largest == runs.right(box))
 
-    assert {where for where, _ in runs.unclaimed()} == {"symbol marked", "action ring"}
+    assert {where for where, _ in runs.unclaimed_differences()} == {"symbol marked", "action ring"}
     runs = TwoRuns(bell.one_run(), own={"send": ("thing",)})
     runs.declare_claim("later", sentence="x", requirement="R", source="x", under=("post",))
-    assert {where for where, _ in runs.unclaimed()} == {"symbol box", "symbol marked", "action ring"}
+    assert {where for where, _ in runs.unclaimed_differences()} == {"symbol box", "symbol marked", "action ring"}
 
 
 def test_what_is_accepted_is_not_refused() -> None:

@@ -38,7 +38,7 @@ def defence_names() -> frozenset[str]:
     """Return the name of every defence of the specification, in any of its variants."""
     from carnet_spec.protocols.gpu_travelling import FAMILY  # half a second, which no run without ablations pays
 
-    wholes = (FAMILY.drafted(name).whole() for name in FAMILY.with_layers(FAMILY.main))
+    wholes = (FAMILY.draft_of(name).whole() for name in FAMILY.with_layers(FAMILY.main))
     return frozenset(defence.id for whole in wholes for defence in whole.defences)
 
 

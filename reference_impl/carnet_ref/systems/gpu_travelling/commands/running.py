@@ -255,7 +255,7 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
         key, began, folder = _key(plan, deployment), time.perf_counter(), Path(name)
         path = _journal_of(plan, folder)(ORCHESTRATOR)
         with contextlib.closing(_opened(deployment, ORCHESTRATOR, path, key)) as journal:
-            deployment = deployment.founded(journal, secrets.token_bytes)  # what the holders agree on
+            deployment = deployment.with_agreed_instance(journal, secrets.token_bytes)  # what the holders agree on
         graph, run = None, secrets.token_hex(RUN_BYTES)
         if plan.graph is not None:
             graph = graph_recorder(deployment, run, secrets.token_bytes, quote_steps=plan.quote_steps)

@@ -155,7 +155,7 @@ class Books:
         """Return the books with one more ledger entry."""
         return replace(self, ledger=(*self.ledger, entry))
 
-    def secured(self) -> Books:
+    def after_checkpoint(self) -> Books:
         """Return the books after a checkpoint."""
         return replace(self, unsecured=())
 

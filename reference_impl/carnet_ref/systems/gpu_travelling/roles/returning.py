@@ -179,7 +179,7 @@ class Returning(Lending):
         facts.require(version, job.live)
         kept = Checkpoint(job.progress, model, job.books.returns)
         seen = log_step(step("saved", ORCHESTRATOR))
-        after, effects = self.scrub(replace(job, kept=kept, books=job.books.secured()))
+        after, effects = self.scrub(replace(job, kept=kept, books=job.books.after_checkpoint()))
         done = attested_step(job, "save", ((MODEL, job.progress.latest),), (MODEL, sha384(model)))
         return after, [Persist("saved", kept.encode()), seen, done, *effects]
 

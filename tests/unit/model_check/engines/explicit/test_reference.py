@@ -105,6 +105,6 @@ def test_a_search_that_is_interrupted_says_what_it_covered(explored: Explore, mo
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("carnet_check.engines.explicit.Watch.exceeded", interrupted)
+    monkeypatch.setattr("carnet_check.engines.explicit.Watch.exceeded_bound", interrupted)
     found = explored(PROTOCOL, INSTANCE, invariants=())
     assert (found.states, found.complete, found.stopped_by) == (1, False, "interrupt")

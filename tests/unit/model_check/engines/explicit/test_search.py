@@ -243,26 +243,26 @@ def _watch(max_memory: int, workers: int) -> Watch:
 
 
 def test_a_search_alone_stops_beyond_its_memory_or_when_it_is_interrupted() -> None:
-    assert _watch(resident_bytes() // 2, 1).exceeded(0) == "memory"
-    assert _watch(resident_bytes() * 2, 1).exceeded(0) is None
+    assert _watch(resident_bytes() // 2, 1).exceeded_bound(0) == "memory"
+    assert _watch(resident_bytes() * 2, 1).exceeded_bound(0) is None
     with stoppable():
         with contextlib.suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGTERM)
         with pytest.raises(KeyboardInterrupt):
-            _watch(resident_bytes() * 2, 1).exceeded(0)
+            _watch(resident_bytes() * 2, 1).exceeded_bound(0)
 
 
 def test_a_worker_under_its_share_goes_on_whatever_the_others_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "_resident_in_siblings", lambda: 1 << 60)
-    assert _watch(resident_bytes() * 3, 2).exceeded(0) is None
+    assert _watch(resident_bytes() * 3, 2).exceeded_bound(0) is None
 
 
 def test_a_worker_over_its_share_goes_on_while_the_others_leave_room(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = resident_bytes() * 3 // 2
     monkeypatch.setattr(bounds, "_resident_in_siblings", lambda: 0)
-    assert _watch(memory, 2).exceeded(0) is None
+    assert _watch(memory, 2).exceeded_bound(0) is None
     monkeypatch.setattr(bounds, "_resident_in_siblings", lambda: memory)
-    assert _watch(memory, 2).exceeded(0) == "memory"
+    assert _watch(memory, 2).exceeded_bound(0) == "memory"
 
 
 def test_what_siblings_hold_is_counted() -> None:
@@ -285,9 +285,9 @@ def test_what_is_no_part_of_a_search_counts_for_none_of_its_seconds(monkeypatch:
     monkeypatch.setattr("time.monotonic", lambda: now)
     watch = Watch(Caps(seconds=6.0))
     now = 107.0
-    assert watch.exceeded(1) == "time"
+    assert watch.exceeded_bound(1) == "time"
     watch.leave_out(4.0)
-    assert (watch.exceeded(1), watch.seconds) == (None, 3.0)
+    assert (watch.exceeded_bound(1), watch.seconds) == (None, 3.0)
 
 
 SIZE = 9

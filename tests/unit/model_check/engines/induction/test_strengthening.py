@@ -108,7 +108,7 @@ def _strengthened(*functions: object, work: int = WORK, protocol: Protocol | Non
     named = ((function, getattr(function, "__name__", "")) for function in functions)
     guesses = Listed([traced_invariant(function, name.strip("_")) for function, name in named])  # type: ignore[arg-type] # functions of formulas, listed together
     engine = registry.able(Strengthens)
-    return engine.strengthened(protocol or _belt(), None, ["whole"], guesses, NullListener(), work)
+    return engine.strengthen(protocol or _belt(), None, ["whole"], guesses, NullListener(), work)
 
 
 def test_the_claim_is_not_proved_without_lemmas() -> None:

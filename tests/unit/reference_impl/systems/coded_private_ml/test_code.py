@@ -116,7 +116,7 @@ def test_values_that_may_wrap_round_are_refused_before_random_blocks_are_drawn()
         CODE.encode(data, never, 3000**2)
     shares = CODE.encode(data, draw(), 2780**2)
     wrapped = CODE.decode((shares * shares % FIELD.prime)[:7], range(7), 2)
-    assert FIELD.centred(wrapped)[0, 0] == 3000**2 - FIELD.prime, "that is what the refusal is for"
+    assert FIELD.to_signed(wrapped)[0, 0] == 3000**2 - FIELD.prime, "that is what the refusal is for"
 
 
 def never(_shape: tuple[int, ...]) -> np.ndarray:
@@ -133,7 +133,7 @@ def test_ranges_around_zero_meet_and_give_blocks_away(data: int, random: int, wo
     shares = code.encode(blocks, draw(), 9)
     found = block_at_own_point(code, shares)
     assert set(found) == set(range(data))
-    assert all((found[block] == FIELD.centred(blocks[block])).all() for block in found)
+    assert all((found[block] == FIELD.to_signed(blocks[block])).all() for block in found)
     with pytest.raises(FieldError, match="would be sent the block"):
         LagrangeCode(FIELD, code.blocks, code.random, code.workers)
 

@@ -100,7 +100,7 @@ def test_results_that_may_wrap_round_are_refused_before_noise_is_drawn() -> None
         code.encode(batch, never, FIELD.largest_product(batch, weights))
     shares = code.encode(batch, KeyStream(bytes(32), FIELD), FIELD.half)
     wrapped = code.decode(FIELD.multiply(shares, weights)[:2], (0, 1))
-    assert FIELD.centred(wrapped).tolist() == [[-1_485_767]], "that is what the refusal is for"
+    assert FIELD.to_signed(wrapped).tolist() == [[-1_485_767]], "that is what the refusal is for"
 
 
 def never(_shape: tuple[int, ...]) -> np.ndarray:

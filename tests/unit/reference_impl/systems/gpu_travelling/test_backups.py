@@ -270,11 +270,11 @@ def _granted(world: TestWorld) -> bool:
 
 def test_a_holder_meets_the_instance_that_was_agreed_on_restarted_or_not(journals: list[Journal]) -> None:
     agreed, _ = journals
-    deployment = PLAIN.founded(agreed, draws("founding"))
+    deployment = PLAIN.with_agreed_instance(agreed, draws("founding"))
     world, told = _run(deployment, agreed)
     assert _granted(world)
     assert not _refused(world, told)
-    assert PLAIN.founded(agreed, draws("a restart")).instance == deployment.instance
+    assert PLAIN.with_agreed_instance(agreed, draws("a restart")).instance == deployment.instance
     assert (
         deployment.orchestrator_from(agreed, draws("a restart")).job.tools.quoter
         == deployment.orchestrator(draws("first")).job.tools.quoter
@@ -284,7 +284,7 @@ def test_a_holder_meets_the_instance_that_was_agreed_on_restarted_or_not(journal
 @pytest.mark.verifies("gpu-travelling-REQ-SETUP-17")
 def test_an_orchestrator_without_that_journal_is_another_instance_and_is_refused(journals: list[Journal]) -> None:
     agreed, second = journals
-    deployment = PLAIN.founded(agreed, draws("founding"))
+    deployment = PLAIN.with_agreed_instance(agreed, draws("founding"))
     world, told = _run(deployment, second)
     assert _refused(world, told)
     assert second.last("instance") not in {None, agreed.last("instance")}
@@ -293,16 +293,16 @@ def test_an_orchestrator_without_that_journal_is_another_instance_and_is_refused
 def test_without_the_check_a_holder_serves_whatever_instance_it_meets(journals: list[Journal]) -> None:
     agreed, second = journals
     unchecked = AblatedDeployment(PLAIN.holders, 1, chunks=1, chunk_bytes=64, off=frozenset({"one-instance"}))
-    world, _ = _run(unchecked.founded(agreed, draws("founding")), second)
+    world, _ = _run(unchecked.with_agreed_instance(agreed, draws("founding")), second)
     assert _granted(world)
 
 
 def test_a_deployment_keeps_its_instance_in_its_settings_and_it_has_one_length(journals: list[Journal]) -> None:
-    deployment = PLAIN.founded(journals[0], draws("founding"))
+    deployment = PLAIN.with_agreed_instance(journals[0], draws("founding"))
     assert Deployment.of(deployment.settings) == deployment
     assert Deployment.of(PLAIN.settings) == PLAIN
     ablated = AblatedDeployment(PLAIN.holders, 1, off=frozenset({"one-instance"}))
     assert AblatedDeployment.of(ablated.settings) == ablated
     journals[0].append("instance", b"short")
     with pytest.raises(MalformedError, match="an instance of 32 bytes"):
-        PLAIN.founded(journals[0], draws("founding"))
+        PLAIN.with_agreed_instance(journals[0], draws("founding"))

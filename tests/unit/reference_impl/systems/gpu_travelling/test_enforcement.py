@@ -129,7 +129,7 @@ CITED = places(citations(FAMILY.id))
 
 def normative(family: Family) -> frozenset[str]:
     """Return the requirements that the steps of a protocol's main variants enforce, and one claim that has a place."""
-    wholes = [family.drafted(name).whole() for name in family.with_layers(family.main)]
+    wholes = [family.draft_of(name).whole() for name in family.with_layers(family.main)]
     enforced = {id for whole in wholes for action in whole.actions for id in action.enforces if id.startswith("REQ-")}
     stated = {
         id for whole in wholes for claim in whole.claims for id in re.findall(r"REQ-[A-Z0-9-]+", claim.requirement)
@@ -139,7 +139,7 @@ def normative(family: Family) -> frozenset[str]:
 
 def relied_on(family: Family) -> frozenset[str]:
     """Return the defences without which a main variant has other steps; the rest are those of variants alone."""
-    actions = [action for name in family.with_layers(family.main) for action in family.drafted(name).actions]
+    actions = [action for name in family.with_layers(family.main) for action in family.draft_of(name).actions]
     parts = [each for action in actions for group in (action.guards, action.updates) for each in group]
     named = {action.shortcut_of for action in actions} | {part.defence for part in parts} | {p.unless for p in parts}
     return frozenset(name for name in defence_names() if name in named)
