@@ -240,7 +240,7 @@ class _PartyNames:
 
 
 def _declared_sorts(action: Action) -> set[Sort]:
-    """Return the sort of whoever takes an action, as far as it is declared or that of the sender of its message."""
+    """Return the sort of the actor of an action, as far as it is declared or that of the sender of its message."""
     match action.actor:
         case Var(_, sort):
             return {sort}

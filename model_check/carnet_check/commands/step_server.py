@@ -1,6 +1,6 @@
 """A local web server for the page of a walk; the page sends the same commands that are typed in the terminal.
 
-The page sends the lines that would be typed. Whoever asks has to know the token in the address, and each form names the
+The page sends the lines that would be typed. A request needs the token in the address, and each form names the
 number of changes that its page has seen: a page that is behind changes nothing. Requests are answered one at a time, by
 the thread that serves, as lines in a terminal are.
 """
@@ -269,7 +269,7 @@ class _Listener(ThreadingHTTPServer):
     page: StepServer
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Print nothing: whoever asked has gone, or the thread that serves reports the error."""
+        """Print nothing: the client has gone, or the thread that serves reports the error."""
 
 
 class _Request(BaseHTTPRequestHandler):

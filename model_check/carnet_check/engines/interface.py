@@ -592,7 +592,7 @@ class InvariantStatus:
 class FailingStep:
     """A state, reachable or not, and a step from it after which an invariant does not hold."""
 
-    instance: Instance  #: the elements, and what never changes.
+    instance: Instance  #: the elements, and the rigid facts.
     state: State  #: where axioms, the invariant and all that was assumed hold.
     #: what breaks the invariant; nothing, if ``state`` is the first one and the invariant fails there.
     step: TraceStep | None

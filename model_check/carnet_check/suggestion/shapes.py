@@ -176,7 +176,7 @@ class Reader:
     def _owned(
         self, head: tuple[Term, ...], context: _Context, values: Mapping[Var, Term], own: frozenset[Var]
     ) -> Iterator[_Clause]:
-        """Whoever a context speaks of is who the fact is about."""
+        """The elements that a context names are those that the fact is about."""
         for var, value in values.items():
             if isinstance(value, Var) and value in own and var not in context.hubs:
                 apart = Var(f"{var.name} apart", var.sort)
@@ -406,7 +406,7 @@ def _is_atom(term: Term) -> bool:
 
 @lru_cache(maxsize=100_000)
 def _weight(term: Term) -> tuple[bool, int, list[str]]:
-    """Order premises: facts with many elements first, what never changes last."""
+    """Order premises: facts with many elements first, rigid facts last."""
     fact = isinstance(term, Apply) and term.symbol.mutable
     return not fact, -len(free_variables(term)), sorted(symbol.name for symbol in symbols_of(term))
 

@@ -233,7 +233,7 @@ class Appraisal:
 
     steps: tuple[AppraisalStep, ...]
     claims: Mapping[str, object]
-    #: Who appraised the evidence and signed what came of it; ``None`` where Carnet did from the evidence itself.
+    #: The appraiser that signed the result; ``None`` where Carnet appraised the evidence itself.
     appraised_by: str | None = None
     layers: tuple[Layer, ...] = ()
 

@@ -218,7 +218,7 @@ class Sign1:
 def parse_sign1(value: object, what: str, *, further: frozenset[int] = frozenset()) -> Sign1:
     """Return the COSE_Sign1 in a CBOR value, tagged or not.
 
-    ``further`` parameters may be in the protected header; whoever reads them knows what they mean.
+    ``further`` parameters may be in the protected header; the caller knows what they mean.
 
     Raises MalformedError if it is something else, or has anything in a header but what is known.
     """

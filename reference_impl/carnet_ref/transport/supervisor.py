@@ -31,7 +31,7 @@ from carnet_ref.wire import MalformedError
 
 _POLL_SECONDS = 0.05
 _DISMISSAL_SECONDS = 5.0
-_DONE, _REFUSED, _GAVE_UP = 0, 2, 3  #: The exit codes of a process that says what came of it; with any other, it died.
+_DONE, _REFUSED, _GAVE_UP = 0, 2, 3  #: The exit codes of a process that reports its outcome; with any other, it died.
 _PROGRAM = (*interpreter(), "-m", "carnet_ref.transport.process")
 
 

@@ -177,7 +177,7 @@ class _Writer:
     def _changes(
         self, action: Action, env: Env, known: Known
     ) -> tuple[list[tuple[tuple[str, ...], Change]], Condition]:
-        """Return what a step changes, and when it would write what never changes."""
+        """Return what a step changes, and when it would write a constant."""
         names: dict[Place, list[str]] = {}
         found: dict[Place, Change] = {}
         for update in action.updates:

@@ -1,7 +1,7 @@
 """The appraisal of one CCA token: a token, the platform's key and a policy in, numbered steps and claims out.
 
 * The platform's key (CPAK) signs the platform's token. There is no public root of such keys, and the token has no
-  certificate: whoever verifies gets the key from the maker of the platform, and gives it.
+  certificate: the verifier gets the key from the maker of the platform, and passes it in.
 * The platform's challenge is the hash of the realm's key (RAK), which signs the realm's token. So the platform vouches
   for what its realm management monitor says of the realm.
 * Only a platform in the secured state is accepted. In the debug states others can look into realms.

@@ -3,7 +3,7 @@
 * The steps of a part are listed with the name of its format and a dot before their ids, such as ``tdx.report-data``.
 * What was looked for and is not here is listed, and an acceptance says that it lacks it. A policy for such evidence
   asks for it, so then the appraisal refuses.
-* A machine that appraises itself convinces nobody else: whoever controls it controls this code, too. A relying party
+* A machine that appraises itself convinces nobody else: its administrator controls this code, too. A relying party
   draws the nonce and appraises what was kept.
 
 Source: RFC 9334, section 7.4 (a Verifier is trusted by its Relying Party).

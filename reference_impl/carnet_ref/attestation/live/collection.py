@@ -11,7 +11,7 @@ entry. The kernel fills it with attributes. What the report should be bound to i
 ``outblob`` then makes the report. The entry's ``generation`` counts writes, so that nobody takes a report for its own
 that another process asked for.
 
-What is kept is a folder with one file for each part. Whoever reads it brings the nonce. What the evidence should have
+What is kept is a folder with one file for each part. The reader supplies the nonce. What the evidence should have
 been asked with is worked out anew from the nonce and from the GPUs' reports; nothing that the folder says about that is
 believed.
 

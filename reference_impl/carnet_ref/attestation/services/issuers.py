@@ -91,7 +91,7 @@ NONCE: Final = "eat_nonce"
 NVIDIA, CHECKED = "x-nvidia-", ("-signature-verified", "-nonce-match", "-arch-check")
 #: The claims about the certificates of a device itself.
 OWN_CHAINS: Final = tuple((f"x-nvidia-{kind}-attestation-report-cert-chain",) for kind in ("gpu", "switch"))
-#: Every service that is known. Whoever has an instance of Azure Attestation decides its policy, so of those only the
+#: Every service that is known. The owner of an instance of Azure Attestation decides its policy, so of those only the
 #: shared ones, which are Microsoft's, are taken without being named: one for each region, with its name twice.
 SERVICES: Final = (
     Service(

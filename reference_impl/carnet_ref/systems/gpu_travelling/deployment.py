@@ -1,7 +1,7 @@
 """The deployment of a run: one GPU, one orchestrator, holders, and the simulated hardware with which they attest.
 
 Everything that has to be the same in separate processes is derived from one seed: certificates, enrolment keys, texts.
-Keys of sessions, channels and epochs are drawn at random by whoever makes them.
+Keys of sessions, channels and epochs are drawn at random by the party that makes them.
 """
 
 from __future__ import annotations

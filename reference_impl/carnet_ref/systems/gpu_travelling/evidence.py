@@ -183,7 +183,7 @@ class GpuVerifier:
         return self.services.reference_values(self.firmware())
 
     def _about_signers(self, rims: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        """Return replies about whoever signed the manifests; a manifest that cannot be read is refused later."""
+        """Return replies about the signers of the manifests; a manifest that cannot be read is refused later."""
         signers: dict[tuple[x509.Certificate, ...], None] = {}
         for rim in rims:
             with contextlib.suppress(MalformedError):

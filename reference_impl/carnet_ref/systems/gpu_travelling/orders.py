@@ -2,7 +2,7 @@
 
 An order names the epoch that it is about and has a number in it, and the report on it has the same. Both stand in the
 clear, and the IV is made of them: so no two messages of a session share one, and what is repeated or put in another
-order is opened and seen for what it is. Whoever has the host-to-device half of the link can send every one of the
+order is opened and seen for what it is. A party with the host-to-device half of the link can send every one of the
 copies; nothing in one says who made it. Nothing is decided by what comes over the link.
 
 Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h (keys of the calls between driver and firmware, which hang on

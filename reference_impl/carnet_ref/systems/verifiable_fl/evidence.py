@@ -2,7 +2,7 @@
 
 An exclave introduces itself with a name, the run that it was launched for, and one of these:
 
-* ``key``: nothing but a public key. Whoever audits has to know it.
+* ``key``: nothing but a public key. The auditor has to know it.
 * ``tdx`` with a key: evidence over that key. The key is in memory of software, so a leak of memory lets others speak
   for the exclave.
 * ``tdx`` without a key: each step has evidence of its own in place of a signature. Software keeps no secret at all.
