@@ -152,7 +152,7 @@ class WorkerPool(Pool):
         worker.ask(function, part)
         return worker
 
-    def rests(self, worker: Worker) -> None:
+    def release(self, worker: Worker) -> None:
         """Add a worker to the idle ones, for the next part."""
         self._idle.append(worker)
 
@@ -201,7 +201,7 @@ class PendingWork(Generic[Part, Answer]):
         if isinstance(said, Lost | End):
             del self.busy[worker]
         if isinstance(said, End):
-            self._pool.rests(worker)
+            self._pool.release(worker)
             self._error = self._error or said.error
         elif not isinstance(said, StartNotice) and work.awaits(said, self._last):
             self._said.append((work.part, said))

@@ -149,7 +149,7 @@ def certificate(writer: Writer, obligation: Obligation, core: Collection[str]) -
 # -- one random protocol through everything --------------------------------------------------------------
 
 
-BOUNDED = BMC.to_depth(3).limited(RLIMIT)  #: Looks at runs of so many steps, which the enumerator follows too.
+BOUNDED = BMC.with_depth(3).with_limit(RLIMIT)  #: Looks at runs of so many steps, which the enumerator follows too.
 
 
 class CompiledAtOnce(NativeSearch):

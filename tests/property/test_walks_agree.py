@@ -161,7 +161,7 @@ def test_whatever_is_violated_or_reached_on_the_way_is_told(each: Sample, seed: 
 @given(recipes(), seeds)
 def test_what_a_run_says_by_walks_is_true(recipe: Recipe, seed: int) -> None:
     """The oracle, which shares nothing with the engines, replays every violation that it is told of."""
-    found = judge(recipe, (EXPLICIT.sampling(Walks(20, 12, seed)),))
+    found = judge(recipe, (EXPLICIT.random_walker(Walks(20, 12, seed)),))
     assert not found.disagreements, "\n".join(map(str, found.disagreements))
     assert not [row for row in found.rows if row.endswith(("EXHAUSTED", "HOLDS-TO", "PROVED"))]
 

@@ -234,7 +234,7 @@ def _drawn(target: AttackTarget, scope: Scope, folder: Path) -> dict[str, Any]:
 def _in_threads(explores: Explores, jobs: int | None) -> Explores:
     """Return the engine, set to explore in threads if it can."""
     if isinstance(explores, InThreads):
-        return explores.in_threads(jobs or 1)
+        return explores.with_threads(jobs or 1)
     if jobs is not None and jobs > 1:
         raise UsageError(f"the engine '{explores.name}' works in one thread; expected --jobs 1, not {jobs}")
     return explores
@@ -255,7 +255,7 @@ def _keeping(explores: Explores, search: Search, folder: Path | None, most: int 
         states = kept.begin(_question(explores, search, source_digest()))
         if states:
             common.log(f"going on from {states:,} states in {folder}")
-        yield explores.keeping(kept)
+        yield explores.with_checkpoint(kept)
 
 
 def _question(explores: Explores, search: Search, code: str) -> dict[str, Any]:

@@ -153,7 +153,7 @@ class Engine(ABC):
         """Judge the claims of ``task``; a claim that is undecided within the budget is UNKNOWN."""
 
     @abstractmethod
-    def limited(self, most: int) -> Self:
+    def with_limit(self, most: int) -> Self:
         """Return the same engine with a budget of ``most`` units of its own work."""
 
     def as_default(self) -> Self:
@@ -293,7 +293,7 @@ class Bounded(Engine):
     """Checks all runs up to a number of steps, in instances of any size."""
 
     @abstractmethod
-    def to_depth(self, steps: int) -> Self:
+    def with_depth(self, steps: int) -> Self:
         """Return the same engine for runs of at most ``steps`` steps."""
 
 
@@ -487,7 +487,7 @@ class Checkpointing(Explores):
     """Stores its results after each level, and can continue from there."""
 
     @abstractmethod
-    def keeping(self, checkpoint: Checkpoint) -> Self:
+    def with_checkpoint(self, checkpoint: Checkpoint) -> Self:
         """Return the same engine; its searches continue from a checkpoint and store their results in it."""
 
 
@@ -513,7 +513,7 @@ class Samples(Explores):
     """Can take random walks instead of visiting every state."""
 
     @abstractmethod
-    def sampling(self, walks: Walks) -> Explores:
+    def random_walker(self, walks: Walks) -> Explores:
         """Return the engine of the same name for random walks; a claim that holds on them is SAMPLED, and no more.
 
         It takes all walks, even after violations, and without reductions. The walks depend on the protocol, the
@@ -525,7 +525,7 @@ class InThreads(Explores):
     """Explores in threads; the result does not depend on their number."""
 
     @abstractmethod
-    def in_threads(self, threads: int) -> Self:
+    def with_threads(self, threads: int) -> Self:
         """Return the same engine; each of its searches runs in ``threads`` threads."""
 
 

@@ -82,7 +82,7 @@ def walker(walks: Walks, name: str = "") -> Explores:
 
     Raises UsageError if the engine takes no random walks, or is not installed.
     """
-    return _fastest(all_able(Samples), name, "takes no random walks").sampling(walks)
+    return _fastest(all_able(Samples), name, "takes no random walks").random_walker(walks)
 
 
 def cluster_engine(address: str, name: str = "") -> Explores:

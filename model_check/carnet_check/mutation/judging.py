@@ -193,7 +193,7 @@ class Judge:
     ) -> Iterator[ObligationAnswer]:
         """Answer the obligations that the mutant changes: with a small budget first, the undecided ones in full."""
         engine, open_ = able(ProvesSteps), set()
-        for answer in self._engine_answers(engine.limited(FIRST_BUDGET), mutant, threat, invariants):
+        for answer in self._engine_answers(engine.with_limit(FIRST_BUDGET), mutant, threat, invariants):
             if answer.outcome in (PROVED, REFUTED):
                 yield answer
             else:

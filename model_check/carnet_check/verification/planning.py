@@ -132,12 +132,12 @@ def _engines(request: Request) -> tuple[interface.Engine, ...]:
                 )
         if request.limits.states is not None:
             raise UsageError("--max-states is about visiting every state, which --simulate does not do")
-        engines = tuple(each.sampling(walks) if isinstance(each, interface.Samples) else each for each in engines)
+        engines = tuple(each.random_walker(walks) if isinstance(each, interface.Samples) else each for each in engines)
     if request.depth is None:
         return engines
     if walks is None:
         _refuse_unable(engines, interface.Bounded, "bounds the steps of runs, which --depth asks for")
-    return tuple(each.to_depth(request.depth) if isinstance(each, interface.Bounded) else each for each in engines)
+    return tuple(each.with_depth(request.depth) if isinstance(each, interface.Bounded) else each for each in engines)
 
 
 def random_walks(number: int | None, depth: int | None, seed: int | None) -> Walks | None:

@@ -36,11 +36,11 @@ class BoundedModelChecking(Bounded):
     depth: int = DEFAULT_DEPTH
     rlimit: int = DEFAULT_RLIMIT
 
-    def limited(self, most: int) -> Self:
+    def with_limit(self, most: int) -> Self:
         """Return the engine with another budget for each question, in units of the solver's own counter."""
         return replace(self, rlimit=most)
 
-    def to_depth(self, steps: int) -> Self:
+    def with_depth(self, steps: int) -> Self:
         """Return the engine for runs of at most ``steps`` steps."""
         return replace(self, depth=steps)
 

@@ -53,7 +53,7 @@ class Explicit(PackedExplorer, ListsStates, Observes, Samples, OnCluster):
         """Run the compiled search, and read the changing places off its layout."""
         return observe(protocol, instance, caps, watch)
 
-    def sampling(self, walks: Walks) -> ExplicitWalker:
+    def random_walker(self, walks: Walks) -> ExplicitWalker:
         """Return the walker in Python."""
         return ExplicitWalker(walks)
 

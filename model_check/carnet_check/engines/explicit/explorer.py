@@ -24,7 +24,7 @@ class PackedExplorer(Explorer, DecidesLiveness, Checkpointing):
     packed: ClassVar[type[PackedSearch]] = PackedSearch  # the class of the search
     checkpoint: Checkpoint | None = None  # where searches store their results
 
-    def keeping(self, checkpoint: Checkpoint) -> Self:
+    def with_checkpoint(self, checkpoint: Checkpoint) -> Self:
         """Return the same engine with a checkpoint, which searches for liveness do not use."""
         return replace(self, checkpoint=checkpoint)
 

@@ -489,7 +489,7 @@ class Explorer(Searcher, RunsInBackground, Shares):
     most_states: int | None = None
     has_begun: RunningSearches | None = field(default=None, repr=False, compare=False)
 
-    def limited(self, most: int) -> Self:
+    def with_limit(self, most: int) -> Self:
         """Return the engine with explorations that stop after ``most`` states."""
         return replace(self, most_states=most)
 
@@ -600,7 +600,7 @@ class Walker(Searcher):
     verdicts: ClassVar = (Verdict.SAMPLED,)
     walks: Walks
 
-    def limited(self, most: int) -> Self:
+    def with_limit(self, most: int) -> Self:
         """Return the engine for ``most`` walks at most."""
         return replace(self, walks=replace(self.walks, number=min(most, self.walks.number)))
 

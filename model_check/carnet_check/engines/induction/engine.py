@@ -121,7 +121,7 @@ class Induction(
         """Return the engine that uses certificates, if there are any, instead of the solver."""
         return replace(self, certificates=True)
 
-    def limited(self, most: int) -> Self:
+    def with_limit(self, most: int) -> Self:
         """Return the engine with another budget for each obligation, in units of the solver's own counter."""
         return replace(self, rlimit=most)
 

@@ -61,7 +61,7 @@ class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
     believes_no_solver: ClassVar = True
     most: int = MOST_TOKENS
 
-    def limited(self, most: int) -> Self:
+    def with_limit(self, most: int) -> Self:
         """Return the same engine for certificates of at most ``most`` tokens."""
         return replace(self, most=most)
 

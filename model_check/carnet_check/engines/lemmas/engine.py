@@ -82,7 +82,7 @@ class Examiner(JudgesLemmaClaims):
                 return number, None if case.holds else case
         return number, None
 
-    def limited(self, most: int) -> Self:
+    def with_limit(self, most: int) -> Self:
         """Return the same engine for at most ``most`` cases of a claim."""
         return replace(self, most=most)
 

@@ -49,7 +49,7 @@ class Native(_NeedsCompiler, PackedExplorer, Samples, InThreads):
     packed: ClassVar[type[NativeSearch]] = NativeSearch
     threads: int = 1
 
-    def in_threads(self, threads: int) -> Self:
+    def with_threads(self, threads: int) -> Self:
         """Return this engine with searches in ``threads`` threads, also those for liveness."""
         return replace(self, threads=threads)
 
@@ -61,7 +61,7 @@ class Native(_NeedsCompiler, PackedExplorer, Samples, InThreads):
         """Return the constructor of searches that store steps."""
         return functools.partial(NativeGraphSearch, threads=self.threads)
 
-    def sampling(self, walks: Walks) -> NativeWalker:
+    def random_walker(self, walks: Walks) -> NativeWalker:
         """Return the engine that takes these random walks by compiled code."""
         return NativeWalker(walks)
 

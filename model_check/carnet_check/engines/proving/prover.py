@@ -70,7 +70,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
     def missing(self) -> str:
         """Return what has to be installed before the engine can run; empty if it can run."""
 
-    def limited(self, most: int) -> Self:
+    def with_limit(self, most: int) -> Self:
         """Return a copy of the engine with budget ``most`` per obligation."""
         return replace(self, most=most)
 

@@ -331,10 +331,10 @@ def test_a_walker_that_says_more_is_not_believed(word: Verdict, monkeypatch: pyt
 
 
 def test_a_walker_is_the_engine_for_walks_and_for_nothing_else() -> None:
-    walker = EXPLICIT.sampling(Walks(7, 9, 2))
+    walker = EXPLICIT.random_walker(Walks(7, 9, 2))
     assert (walker.name, walker.verdicts) == ("explicit", (Verdict.SAMPLED,))
-    assert walker.limited(3).walks == Walks(3, 9, 2)
-    assert walker.limited(100).walks == Walks(7, 9, 2)
+    assert walker.with_limit(3).walks == Walks(3, 9, 2)
+    assert walker.with_limit(100).walks == Walks(7, 9, 2)
 
 
 def test_walks_say_nothing_of_what_is_vacuous_or_did_not_fall() -> None:

@@ -145,7 +145,7 @@ def test_what_holds_is_established(engine: Engine, name: str) -> None:
 @pytest.mark.parametrize("name", FALLS)
 def test_what_falls_is_never_established(engine: Engine, name: str) -> None:
     reference, variant, pair = FALLS[name]
-    outcome = answered(reference, engine.limited(MODEST.get(engine.name, OTHERWISE)), variant)
+    outcome = answered(reference, engine.with_limit(MODEST.get(engine.name, OTHERWISE)), variant)
     row = claims(outcome).get(pair)
     if engine.refutes:
         assert row is not None
@@ -179,7 +179,7 @@ def test_equal_tasks_have_equal_outcomes(engine: Engine) -> None:
 @every_judge_of_steps
 @pytest.mark.parametrize("reference", [TOY, WIDE, control("sound")], ids=["toy", "wide", "sound"])
 def test_a_budget_too_small_establishes_nothing(engine: Engine, reference: str) -> None:
-    outcome = answered(reference, engine.limited(1))
+    outcome = answered(reference, engine.with_limit(1))
     rows = claims(outcome).values()
     assert rows
     assert {row.verdict for row in rows} == {Verdict.UNKNOWN}
@@ -189,8 +189,8 @@ def test_a_budget_too_small_establishes_nothing(engine: Engine, reference: str) 
 @every_engine
 def test_its_budget_is_what_it_says(engine: Engine) -> None:
     profile = load(TOY).profile("tiny")
-    assert "1,234,567" in engine.limited(1_234_567).budget(profile)
-    assert engine.limited(1_234_567).name == engine.name
+    assert "1,234,567" in engine.with_limit(1_234_567).budget(profile)
+    assert engine.with_limit(1_234_567).name == engine.name
     assert "1,234,567" not in engine.budget(profile)
 
 
@@ -204,7 +204,7 @@ def test_what_it_says_of_random_protocols_is_true(engine: Engine) -> None:
     @handful
     @given(recipes())
     def judged(recipe: Recipe) -> None:
-        found = judge(recipe, (engine.limited(MODEST.get(engine.name, OTHERWISE)),))
+        found = judge(recipe, (engine.with_limit(MODEST.get(engine.name, OTHERWISE)),))
         assert not found.disagreements, "\n".join(map(str, found.disagreements))
 
     judged()

@@ -100,7 +100,7 @@ def test_a_solver_that_gives_up_leaves_a_bond_open() -> None:
     """Its own answers count as unknown, too, and not as a contradiction that was not found."""
     (bond,) = composed("claim known", "axiom faces").built()
     engine = able(ComparesFormulas)
-    short = engine.limited(1)
+    short = engine.with_limit(1)
     assert short.contradictory(dict(bond.hypotheses_by_threat["street"])) is None
     assert not judge(bond, short.contradictory).holds
     assert judge(bond, engine.contradictory).holds

@@ -45,7 +45,7 @@ class Liar(Engine):
         )
         return EngineResult(self.known_as, self.change(tuple(rows)))
 
-    def limited(self, most: int) -> Self:
+    def with_limit(self, most: int) -> Self:
         return self
 
     def expected(self, profile: Profile) -> Verdict:

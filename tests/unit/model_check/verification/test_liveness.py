@@ -161,7 +161,7 @@ def test_what_an_instance_or_a_budget_cuts_short_is_not_known() -> None:
     code, found = rows("liveness_until_no_key_is_left", "--engine", "explicit")
     assert (code, found["explicit"]["verdict"]) == (3, "UNKNOWN")
     assert "a run ends where renew lacks elements or budget, which a larger instance has" in found["explicit"]["detail"]
-    for engine in (Explicit().limited(1), INDUCTION.limited(1)):
+    for engine in (Explicit().with_limit(1), INDUCTION.with_limit(1)):
         campaign = replace(plan_campaign(Request(load(f"{MENDED}:liveness_that_fairness_brings"))), engines=(engine,))
         (row,) = (row for row in verify(campaign).results if row.kind is Kind.LIVENESS)
         assert row.verdict is Verdict.UNKNOWN

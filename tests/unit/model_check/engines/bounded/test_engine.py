@@ -125,7 +125,7 @@ def test_the_interpreter_takes_every_step_of_an_attack(name: str) -> None:
 
 @pytest.mark.parametrize("reference", [TOY, DOOR, control("sound")], ids=["toy", "door", "sound"])
 def test_what_holds_holds_to_the_bound(reference: str) -> None:
-    outcome = verified(reference, BMC.to_depth(5))
+    outcome = verified(reference, BMC.with_depth(5))
     assert outcome.exit_code == 0
     assert {(row.verdict, row.bound) for row in outcome.results} == {(Verdict.HOLDS_TO, 5)}
     assert all("no run of up to 5 steps" in row.detail for row in outcome.results)
@@ -141,9 +141,9 @@ def test_attacks_are_the_same_each_time() -> None:
 
 
 def test_a_short_bound_or_a_small_budget_establishes_no_more() -> None:
-    row = rows(verified(TOY, BMC.to_depth(4), variant="forgetful"))["secrecy", "none"]
+    row = rows(verified(TOY, BMC.with_depth(4), variant="forgetful"))["secrecy", "none"]
     assert (row.verdict, row.bound) == (Verdict.HOLDS_TO, 4)
-    row = rows(verified(TOY, BMC.limited(1)))["secrecy", "none"]
+    row = rows(verified(TOY, BMC.with_limit(1)))["secrecy", "none"]
     assert (row.verdict, row.bound) == (Verdict.UNKNOWN, None)
     assert row.detail.startswith("nothing is established about 1 step: ")
 

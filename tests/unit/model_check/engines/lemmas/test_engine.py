@@ -65,10 +65,10 @@ def test_cases_out_of_order_are_a_defect() -> None:
 
 @pytest.mark.parametrize("engine", [COUNTING, CALCULATION], ids=lambda engine: engine.name)
 def test_a_budget_too_small_establishes_nothing(engine: Engine) -> None:
-    assert row_of("FAMILY", COUNTING.limited(1)).verdict is Verdict.UNKNOWN
-    assert row_of("FAMILY", COUNTING.limited(2)).detail == "more than 2 cases: numbers up to three"
-    assert row_of("TRUE", COUNTING.limited(1)).verdict is Verdict.UNKNOWN
-    assert row_of("FAMILY", engine.limited(1_000)).as_expected
+    assert row_of("FAMILY", COUNTING.with_limit(1)).verdict is Verdict.UNKNOWN
+    assert row_of("FAMILY", COUNTING.with_limit(2)).detail == "more than 2 cases: numbers up to three"
+    assert row_of("TRUE", COUNTING.with_limit(1)).verdict is Verdict.UNKNOWN
+    assert row_of("FAMILY", engine.with_limit(1_000)).as_expected
 
 
 def test_json_has_a_row_for_each_means_and_the_cases() -> None:

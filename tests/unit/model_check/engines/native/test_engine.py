@@ -172,7 +172,7 @@ def test_it_finds_in_many_states_what_the_explicit_engine_finds(folder: Path) ->
                 name: len(trace.steps) for name, trace in theirs.items()
             }
     assert again.violations == in_threads.violations
-    assert NATIVE.in_threads(3).threads == 3
+    assert NATIVE.with_threads(3).threads == 3
 
 
 def test_code_that_is_kept_of_another_model_is_not_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +304,7 @@ def test_an_engine_in_threads_searches_by_what_it_is_told() -> None:
     class Own(Native):
         packed = Mine
 
-    made = Own().in_threads(3).searches_by()
+    made = Own().with_threads(3).searches_by()
     assert isinstance(made, functools.partial)
     assert (made.func, made.keywords) == (Mine, {"threads": 3})
 

@@ -161,6 +161,6 @@ def test_code_that_finds_no_numbers_of_states_is_not_taken(tmp_path: Path, monke
 
 
 def test_the_engine_looks_for_lassos_by_compiled_code_in_threads() -> None:
-    made = NATIVE.in_threads(3).searches_of_graphs()
+    made = NATIVE.with_threads(3).searches_of_graphs()
     assert isinstance(made, partial)
     assert (made.func, made.keywords) == (NativeGraphSearch, {"threads": 3})
