@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from carnet_spec.language import Protocol, Sort, Term, terms
 from carnet_spec.language.protocol import terms_of_action
-from carnet_spec.language.terms import And, Exists, Forall, Implies, Var, subterms
+from carnet_spec.language.terms import And, Exists, Forall, Implies, Not, Or, Var, disjunction, subterms
 
 Sizes = Mapping[str, int]  #: How many elements each uninterpreted sort has, by name.
 Row = tuple[int, ...]  #: Elements, as numbers from zero within their sorts.
@@ -126,7 +126,8 @@ def somewhere_asked(protocol: Protocol) -> dict[str, Term]:
 def premises(body: Term) -> list[Term]:
     """Return what must hold somewhere for each implication of a claim to apply, closed over what it quantifies.
 
-    These are the implications that the claim asserts: those of its conjuncts, and those inside conclusions.
+    These are the implications that the claim asserts: those of its conjuncts, and those inside conclusions. To deny one
+    thing or assert another is one, too.
     """
     match body:
         case Forall(bound, inner):
@@ -137,6 +138,10 @@ def premises(body: Term) -> list[Term]:
             return []
         case Implies(premise, conclusion):
             return [premise, *(And((premise, inner)) for inner in premises(conclusion))]
+        case Or(parts) if 0 < (denials := sum(isinstance(part, Not) for part in parts)) < len(parts):
+            body = disjunction(tuple(part for part in parts if not isinstance(part, Not)))
+            both = tuple(part.body for part in parts if isinstance(part, Not))
+            return premises(Implies(both[0] if denials == 1 else And(both), body))
         case _:
             return []
 

@@ -16,7 +16,7 @@ from carnet_check.loading.extent import Explored, fixed_in_words
 from carnet_check.loading.scope import Scope
 from carnet_command.text import plural
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Profile
-from carnet_spec.language.terms import And, Forall, Implies, Term, Truth, Var, conjunction
+from carnet_spec.language.terms import And, Forall, Implies, Not, Or, Term, Truth, Var, conjunction, disjunction
 from carnet_spec.trace import Trace
 
 
@@ -436,8 +436,8 @@ PREMISE = "$premise "
 def premises_of(invariant: Invariant) -> tuple[Goal, ...]:
     """Return a goal for the premise of each implication in the invariant.
 
-    Implications are looked for under "for every", in conjunctions and in conclusions of other implications. A negation
-    has no premise, and neither has an implication of ``false``, which is one.
+    Implications are looked for under "for every", in conjunctions and in conclusions of other implications. ``~p | q``
+    is one. A negation has no premise, and neither has an implication of ``false`` or ``~p | ~q``, which are negations.
     """
     found = tuple(dict.fromkeys(_premises(invariant.body, invariant.params, ())))
     return tuple(
@@ -463,3 +463,8 @@ def _premises(body: Term, params: tuple[Var, ...], given: tuple[Term, ...]) -> I
         case Implies(premise, conclusion):
             inside = tuple(_premises(conclusion, params, (*given, premise)))
             yield from inside or [(params, conjunction((*given, premise)))]
+        case Or(parts):
+            denied = tuple(part.body for part in parts if isinstance(part, Not))
+            asserted = disjunction(tuple(part for part in parts if not isinstance(part, Not)))
+            if denied:
+                yield from _premises(Implies(conjunction(denied), asserted), params, given)

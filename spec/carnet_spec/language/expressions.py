@@ -433,12 +433,12 @@ def used(element: Individual) -> Formula:
 
 def rigid_relation(name: str, *domain: type[Individual], kind: Kind = Kind.PUBLIC, says: str = "") -> Relation:
     """Declare a relation that never changes."""
-    return Relation(Symbol(name, _sorts(name, domain), BOOL, kind, mutable=False, says=says))
+    return Relation(_declared(Symbol(name, _sorts(name, domain), BOOL, kind, mutable=False, says=says)))
 
 
 def rigid_flag(name: str, *, kind: Kind = Kind.TRUTH, says: str = "") -> Formula:
     """Declare a fact that never changes."""
-    return Formula(Apply(Symbol(name, (), BOOL, kind, mutable=False, says=says), ()))
+    return Formula(Apply(_declared(Symbol(name, (), BOOL, kind, mutable=False, says=says)), ()))
 
 
 def rigid_function(
@@ -457,7 +457,7 @@ def constant(name: str, sort: type[AnIndividual], *, says: str = "") -> AnIndivi
 
 def relation(name: str, *domain: type[Individual], kind: Kind, of: Role | None = None, says: str = "") -> Relation:
     """Declare a relation that steps change; ``of`` names the role whose own state it is."""
-    return Relation(Symbol(name, _sorts(name, domain), BOOL, kind, mutable=True, role=of, says=says))
+    return Relation(_declared(Symbol(name, _sorts(name, domain), BOOL, kind, mutable=True, role=of, says=says)))
 
 
 def function(
@@ -465,17 +465,27 @@ def function(
 ) -> Function[AnIndividual]:
     """Declare a function that steps change."""
     symbol = Symbol(name, _sorts(name, domain), declared_sort(name, to), kind, mutable=True, role=of, says=says)
-    return Function(symbol, to)
+    return Function(_declared(symbol), to)
 
 
 def variable(name: str, sort: type[AnIndividual], *, of: Role, says: str = "") -> AnIndividual:
     """Declare one piece of state of the role ``of``, holding an element of ``sort``."""
-    return sort(Apply(Symbol(name, (), declared_sort(name, sort), Kind.STATE, mutable=True, role=of, says=says), ()))
+    symbol = Symbol(name, (), declared_sort(name, sort), Kind.STATE, mutable=True, role=of, says=says)
+    return sort(Apply(_declared(symbol), ()))
 
 
 def flag(name: str, *, of: Role, says: str = "") -> Formula:
     """Declare one piece of state of the role ``of`` that is true or false, at first false."""
-    return Formula(Apply(Symbol(name, (), BOOL, Kind.STATE, mutable=True, role=of, says=says), ()))
+    return Formula(Apply(_declared(Symbol(name, (), BOOL, Kind.STATE, mutable=True, role=of, says=says)), ()))
+
+
+def _declared(symbol: Symbol) -> Symbol:
+    """Return the symbol, after a check of what an author may have written as text."""
+    if not isinstance(symbol.kind, Kind):
+        raise MisuseError(f"{symbol.name}: 'kind' takes a Kind, as Kind.STATE, not {symbol.kind!r}")
+    if not isinstance(symbol.role, Role | None):
+        raise MisuseError(f"{symbol.name}: 'of' takes the Role whose state it is, not {symbol.role!r}")
+    return symbol
 
 
 def _sorts(name: str, domain: tuple[type[Individual], ...]) -> tuple[Sort, ...]:

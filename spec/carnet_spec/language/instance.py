@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.errors import MisuseError, SpecificationError
 from carnet_spec.language.naming import did_you_mean, nearest, require_fields
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import Sort
@@ -97,6 +97,9 @@ class Instance:
     def __post_init__(self) -> None:
         require_fields(self, "Instance", elements={str: tuple}, relations={str: Set}, functions={str: Mapping})
         require_fields(self, "Instance", first={str: Mapping}, pools={tuple: tuple}, budget=int | None, describes=str)
+        for key in self.pools:
+            if len(key) != len(("action", "parameter")):
+                raise MisuseError(f"Instance: a pool is of an action and one of its parameters, not of {key!r}")
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -135,6 +138,8 @@ class Instance:
                 continue
             each = zip(rows.elements, rows.elements, strict=True) if isinstance(rows, InLine) else rows
             self._check_rows(name, each, rigid[name].domain)
+            if isinstance(rows, InLine):
+                _refuse_repeated(f"the line of {name}", rows.elements)
         for name, symbol in rigid.items():
             if symbol.is_relation:
                 continue
@@ -148,6 +153,7 @@ class Instance:
                 for var in candidate.params:
                     if candidate.name == action and var.name == parameter:
                         self._check_rows(f"the pool of {action}", ((element,) for element in pool), (var.sort,))
+                        _refuse_repeated(f"the pool of {action}", pool)
 
     def _check_first(self, protocol: Protocol) -> None:
         given = {initial.symbol.name for initial in protocol.initial}
@@ -174,8 +180,7 @@ class Instance:
             for element in elements:
                 if not isinstance(element, str):
                     raise SpecificationError(f"sort {sort.name}: an element is a string, not {element!r}")
-            if len(set(elements)) != len(elements):
-                raise SpecificationError(f"sort {sort.name} names an element twice: {', '.join(elements)}")
+            _refuse_repeated(f"sort {sort.name}", elements)
 
     def _check_rows(self, name: str, rows: Iterable[Row], sorts: tuple[Sort, ...]) -> None:
         members: dict[Sort, frozenset[str]] = {}
@@ -190,6 +195,11 @@ class Instance:
                     asked = did_you_mean(element, self.of(sort))
                     told = f"{name}: '{element}' is no element of sort {sort.name}"
                     raise SpecificationError(f"{told}{asked and '; ' + asked}")
+
+
+def _refuse_repeated(what: str, elements: Row) -> None:
+    if len(set(elements)) != len(elements):
+        raise SpecificationError(f"{what} names an element twice: {', '.join(elements)}")
 
 
 def in_words(sizes: Mapping[str, int], authors_words: str) -> str:

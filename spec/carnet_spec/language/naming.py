@@ -17,8 +17,10 @@ def require_name(what: str, name: str) -> None:
 
     The empty text has other meanings: every threat model, no assumption, or no defence.
 
-    Raises SpecificationError if the name has no visible character.
+    Raises MisuseError if the name is no string, and SpecificationError if it has no visible character.
     """
+    if not isinstance(name, str):
+        raise MisuseError(f"the name of {what} is a string, not {name!r}")
     if not name.strip():
         raise SpecificationError(f"{what} has a blank name, {name!r}: give it one that can be said")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from carnet_spec.language.errors import SpecificationError
-from carnet_spec.language.naming import require_name
+from carnet_spec.language.naming import require_fields, require_name
 from carnet_spec.language.terms import Equal, Forall, Symbol, Term, Var, conjunction, substitute
 
 
@@ -128,6 +128,7 @@ class Claim:
 
     def __post_init__(self) -> None:
         require_name("a claim", self.name)
+        require_fields(self, f"claim {self.name}", under=(str,), fails_under=(str,))
 
     @property
     def checked(self) -> Invariant:
@@ -183,6 +184,7 @@ class Eventually:
 
     def __post_init__(self) -> None:
         require_name("a liveness property", self.name)
+        require_fields(self, self.name, fails_under=(str,))
         if self.strong != tuple(name for name in dict.fromkeys(self.fair) if name in self.strong):
             raise SpecificationError(f"{self.name} is strongly fair to what is not fair, or in another order")
         places = [(given.action, given.parameter) for given in self.given]

@@ -30,7 +30,7 @@ from carnet_check.loading.scope import Scope
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.planning import Request, plan_campaign
 from carnet_spec.language import Instance, Invariant, Kind, Profile, Sort, Symbol, Term
-from carnet_spec.language.terms import BOOL, FALSE, And, Apply, Implies, Var
+from carnet_spec.language.terms import BOOL, FALSE, And, Apply, Implies, Not, Or, Var
 from carnet_spec.trace import Trace, TraceStep
 from tests.unit.model_check.command import TOY, control
 
@@ -80,6 +80,9 @@ HAS, GETS = (Apply(Symbol(name, (X.sort,), BOOL, Kind.STATE, mutable=True), (X,)
         (Implies(HAS, FALSE), ()),
         (Implies(HAS, Implies(GETS, FALSE)), (HAS,)),
         (And((Implies(HAS, FALSE), Implies(GETS, HAS))), (GETS,)),
+        (Or((GETS, Not(HAS))), (HAS,)),
+        (Or((Not(HAS), Not(GETS))), ()),
+        (Implies(HAS, Or((Not(GETS), HAS))), (And((HAS, GETS)),)),
     ],
 )
 def test_what_is_denied_is_no_premise(body: Term, premises: tuple[Term, ...]) -> None:

@@ -65,6 +65,27 @@ FORMULAS: dict[str, tuple[Callable[[], object], str]] = {
     "a function to numbers": (lambda: function("bad", Key, to=anything_of(int), kind=Kind.STATE), "bad: the class int"),
     "a constant of no sort": (lambda: constant("bad", anything_of(boss)), "bad: the Agent 'boss' is no sort"),
     "a variable of every sort": (lambda: variable("bad", Individual, of=PARTY), "declare one, as in 'class Key("),
+    "a kind that is text": (
+        lambda: relation("bad", Agent, kind=anything_of("state")),
+        "bad: 'kind' takes a Kind, as Kind.STATE, not 'state'",
+    ),
+    "a role that is text": (lambda: flag("bad", of=anything_of("party")), "bad: 'of' takes the Role whose state it is"),
+    "a threat model that is no tuple": (
+        lambda: Claim("c", None, "", "", "", anything_of("any")),
+        "claim c: 'under' takes a tuple of strings, not 'any': write ('any',)",
+    ),
+    "a lasso under a threat model that is no tuple": (
+        lambda: drafted().eventually("live", ready, ready, sentence="…", fails_under=anything_of("any")),
+        "live: 'fails_under' takes a tuple of strings, not 'any'",
+    ),
+    "a claim without a name": (
+        lambda: Claim(anything_of(3), None, "", "", "", ()),
+        "the name of a claim is a string, not 3",
+    ),
+    "a pool of two parameters": (
+        lambda: Instance({}, pools=anything_of({("a", "b", "c"): ()})),
+        "a pool is of an action and one of its parameters",
+    ),
     "a quantifier over numbers": (lambda: forall(lambda _: ready, anything_of(int)), "the class int is no sort"),
     "an axiom that is no formula": (lambda: drafted().axiom("a", anything_of(enrolled)), "axiom a needs a formula"),
     "a threat of no formula": (
