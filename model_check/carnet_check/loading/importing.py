@@ -81,7 +81,7 @@ def _is_in(module: ModuleType, folder: Path) -> bool:
 
 def _is_below(folder: Path, place: str) -> bool:
     """Whether a place is in a folder; called for every loaded module, so it compares strings, not paths."""
-    return place.startswith(os.path.join(folder, ""))  # noqa: PTH118 - a path would lose the last separator
+    return place.startswith(str(folder)) and place.startswith(os.path.join(folder, ""))  # noqa: PTH118 - keeps the "/"
 
 
 def _is_neighbour(name: str, folder: Path) -> bool:
@@ -139,9 +139,13 @@ def _neighbours_importable(folder: Path) -> Iterator[None]:
 
     Loaded modules of other folders with the same names are restored afterwards, unless a neighbour replaced them.
     """
-    elsewhere = {name: module for name, module in list(sys.modules.items()) if _is_elsewhere(name, module, folder)}
-    neighbours = {top for top in {name.partition(".")[0] for name in elsewhere} if _is_neighbour(top, folder)}
-    others = {name: module for name, module in elsewhere.items() if name.partition(".")[0] in neighbours}
+    loaded = {name.partition(".")[0] for name in list(sys.modules)}
+    neighbours = {name for name in loaded & _names_in(folder) if _is_neighbour(name, folder)}
+    others = {
+        name: module
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] in neighbours and _is_elsewhere(name, module, folder)
+    }
     for name in others:
         del sys.modules[name]
     finder = _Neighbours(folder)
@@ -152,6 +156,14 @@ def _neighbours_importable(folder: Path) -> Iterator[None]:
         sys.meta_path.remove(finder)
         taken = {name.partition(".")[0] for name in sys.modules}
         sys.modules.update({name: each for name, each in others.items() if name.partition(".")[0] not in taken})
+
+
+def _names_in(folder: Path) -> set[str]:
+    """Return what the modules of a folder may be called; Python imports none from a folder that cannot be listed."""
+    try:
+        return {path.name.partition(".")[0] for path in folder.iterdir()}
+    except PermissionError:
+        return set()
 
 
 def _is_elsewhere(name: str, module: ModuleType, folder: Path) -> bool:
