@@ -62,15 +62,16 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Begin with what takes long: otherwise one worker has it left when the others are done.
+    """Begin with what takes long, which one worker would have left when the others are done, and with what waits.
 
+    A test about processes waits for them and for signals, while the other workers compute; in the end, all would wait.
     A test that is marked with what it verifies says so in the JUnit report. One worker looks for the constants in every
     module, from which Hypothesis draws; others find them.
     """
     for item in items:
         ids = [id for mark in item.iter_markers("verifies") for id in mark.args]
         item.user_properties += [("verifies", ", ".join(ids))] if ids else []
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("long", "processes")])
     with locked(Path(__file__)):
         return (yield)
 

@@ -24,6 +24,7 @@ from tests.unit.model_check.commands.test_lint import SOUND
 types = pytest.importorskip(
     "lsprotocol.types", reason="needs the extra 'lsp', which the install of CONTRIBUTING.md brings"
 )
+pytestmark = pytest.mark.processes
 CARNET = "from carnet_check.cli import main; main()"
 LONG = 100.0  #: Seconds within which everything that a test waits for has come.
 TEXT = """# A token
