@@ -1,5 +1,6 @@
 """Sphinx settings: offline, without ``dot``, without intersphinx, every warning an error in CI."""
 
+import logging
 import re
 import sys
 import tomllib
@@ -8,6 +9,7 @@ from pathlib import Path
 from carnet_command.garbage import look_rarely
 
 look_rarely()  # as the command does: pages are trees that stay until they are written
+logging.getLogger("sphinx.sphinx.events").setLevel(logging.INFO)  # a record for each event took a thirtieth of a build
 
 _project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 

@@ -1,6 +1,8 @@
 """The gallery: each finding's attack in a few lines, and as a diagram to step through."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +34,16 @@ STALE = "Stale: the specification has changed, and the recorded attack is none a
 
 def shown(family: Family, row: Values) -> dict[str, Any] | None:
     """Return a recorded attack as a run folder keeps it, if the interpreter finds that it still is an attack."""
+    return _replayed(family.id, json.dumps(row))
+
+
+@cache
+def _replayed(id: str, text: str) -> dict[str, Any] | None:
+    """Return what ``shown`` does; the page and the diagrams both show it."""
+    source, row = load(id), json.loads(text)
+    family = source.family
     (finding,) = (each for each in family.findings if each.id == row["finding"])
-    source = load(family.id)
-    found = Traces(source, "attacks").recorded(row)
+    found = _recorded(id).recorded(row)
     if found is None:
         return None
     protocol, _, _, profile, trace = found
@@ -57,6 +66,11 @@ def shown(family: Family, row: Values) -> dict[str, Any] | None:
     decides = attack.decisive.remark if attack.decisive else {}
     told = {"brief": brief(judge, states, trace, decides), "replay": f"{attack.rerun} --replay"}
     return {**attack.as_json(), **told, "card": card(attack, family)}
+
+
+@cache
+def _recorded(id: str) -> Traces:
+    return Traces(load(id), "attacks")
 
 
 def findings(family: Family, attacks: Iterable[Values]) -> list[Values]:
