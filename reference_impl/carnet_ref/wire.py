@@ -85,7 +85,8 @@ class Reader:
 def json_value(text: str | bytes) -> object:
     """Return the value of a JSON text; an object may not have a name twice, since parsers treat that differently.
 
-    Raises ValueError if the text is malformed, has an invalid or too large number, or is nested too deeply.
+    Raises ValueError if the text is malformed, has an invalid or too large number, or is nested too deeply; as
+    DoubledNameError, if it has a name twice.
 
     Source: RFC 8259, sections 4 and 6.
     """
@@ -113,10 +114,14 @@ def _finite(text: str) -> float:
     return value
 
 
+class DoubledNameError(ValueError):
+    """An object of a JSON text has a name twice."""
+
+
 def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise ValueError("a name comes twice in one object")
+        raise DoubledNameError("a name comes twice in one object")
     return fields
 
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from carnet_ref.attestation.documents import PEM, PRINTABLE, decode, text_encoding
-from carnet_ref.wire import MalformedError, json_value
+from carnet_ref.wire import DoubledNameError, MalformedError, json_value
 
 INTEL_QE_VENDOR: Final = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
 TDX_QUOTE: Final = "a quote of an Intel TDX virtual machine"
@@ -62,7 +62,11 @@ TOKEN_CERTIFICATES: Final = "the certificates of an attestation token"
 JWKS: Final = "a set of keys for tokens (JWKS)"
 CERTIFICATE: Final = "DER, such as a certificate"
 CERTIFICATES: Final = "PEM, such as certificates"
+REVOCATION_LIST: Final = "a list of revoked certificates (CRL)"
+OCSP_REPLY: Final = "an OCSP reply"
+PUBLIC_KEY: Final = "a public key"
 BROKEN_JSON: Final = "broken JSON"
+DOUBLED_JSON: Final = "JSON in which a name comes twice in one object"
 WIDE_TEXT: Final = "text in UTF-16, or with a byte order mark"
 ARCHIVE: Final = "a compressed file"
 OLD_LOG: Final = "an event log of TCG 1.2, which has digests of SHA-1 alone"
@@ -94,12 +98,16 @@ COMPANIONS: Final = {
     JWKS: "they go with a token: carnet attest result TOKEN --key FILE",
     CERTIFICATE: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
     CERTIFICATES: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
+    REVOCATION_LIST: "it goes with evidence: carnet attest tdx QUOTE --collateral FILE, or snp REPORT --crl FILE",
+    OCSP_REPLY: "it goes with a report: carnet attest gpu REPORT --ocsp FILE",
+    PUBLIC_KEY: "a verifier's goes with its token (--key), that of a TPM with its quote (--ak)",
 }
 #: Kinds that no format reads and that may be evidence, so that nothing they come with is accepted: what to do.
 UNREAD: Final = {
     WIDE_TEXT: "save it as UTF-8 without a byte order mark",
     ARCHIVE: "give what is in it",
     CSV: "Carnet reads no evidence of Hygon's processors",
+    DOUBLED_JSON: "readers may differ in which of the two counts",
 }
 #: Kinds that do not tell which format reads the evidence: it is the first that can parse it.
 UNDECIDED: Final = frozenset({DSTACK_ENVELOPE, JWT_TOKEN})
@@ -228,12 +236,15 @@ def kinds_of(data: bytes) -> tuple[str, ...]:
     if start in (b"{", b"["):
         try:
             return kinds_of_value(json_value(data))
+        except DoubledNameError:
+            return (DOUBLED_JSON,)
         except ValueError:
             return (BROKEN_JSON,)
     if start == b"<":
         return (XML,)
     if PEM in data and PRINTABLE.issuperset(data):
-        return (CERTIFICATES,)
+        first = data.partition(PEM)[2].partition(b"-----")[0]
+        return (_PEM_KINDS.get(first, CERTIFICATES),)
     if JWT.fullmatch(data.strip()):
         return (_kind_of_token(data.strip()),)
     try:
@@ -296,6 +307,11 @@ def _is_azure(data: bytes) -> bool:
     return data[:4] == b"HCLA"
 
 
+_PEM_KINDS: Final = {b"X509 CRL": REVOCATION_LIST, b"PUBLIC KEY": PUBLIC_KEY}
+_SEQUENCE: Final = rb"\x30(?:\x81.|\x82..)"
+"""The beginning of a sequence in DER. An OCSP reply begins with its status, a list of version 2 with its version."""
+
+
 _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (TDX_QUOTE, _is_tdx_quote),
     (SGX_QUOTE, is_sgx_quote),
@@ -319,6 +335,8 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (NITRO_DOCUMENT, lambda data: _is_nitro(data) and b"\x64pcrs" in data),
     (SIGNED_WRAPPER, lambda data: data[:2] in (b"\x84\x58", b"\xd2\x84") and SIGNED_CBOR in data[:64]),
     (COSE, lambda data: data[:2] in (b"\x84\x44", b"\xd2\x84")),
+    (OCSP_REPLY, lambda data: bool(re.match(_SEQUENCE + rb"\x0a\x01", data, re.DOTALL))),
+    (REVOCATION_LIST, lambda data: bool(re.match(2 * _SEQUENCE + rb"\x02\x01\x01\x30", data, re.DOTALL))),
     (CERTIFICATE, lambda data: data[:2] in (b"\x30\x81", b"\x30\x82")),
     (XML, lambda data: data.lstrip()[:1] == b"<"),
     (CERTIFICATES, lambda data: data[:11] == PEM),

@@ -141,12 +141,15 @@ class Day(ValueKind):
         return {"type": "string", "format": "date"}
 
 
-class Texts(ValueKind):
-    """A list of texts, in whatever order."""
+class Texts(NamedTuple):
+    """A list of texts, in whatever order; with ``item``, each has that form."""
+
+    item: Text | None = None
 
     def read(self, value: object, where: str) -> frozenset[str]:
-        """Return the texts."""
-        return frozenset(_texts(value, where))
+        """Return the texts. Raises MalformedError if one is of another form."""
+        texts = _texts(value, where)
+        return frozenset(texts if self.item is None else (self.item.read(text, where) for text in texts))
 
     def written(self, value: Iterable[str]) -> list[str]:
         """Return the sorted texts."""
@@ -154,7 +157,7 @@ class Texts(ValueKind):
 
     def schema(self) -> dict[str, object]:
         """Return the schema of the list."""
-        return {"type": "array", "items": {"type": "string"}}
+        return {"type": "array", "items": {"type": "string"} if self.item is None else self.item.schema()}
 
 
 class Words(NamedTuple):

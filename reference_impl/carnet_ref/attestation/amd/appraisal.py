@@ -125,6 +125,7 @@ DEFAULT_STEPS: Final = frozenset(
     }
 )
 HIGHEST_VMPL: Final = 3
+NOT_COMPARED: Final = "TCB not compared"
 #: The bits of a guest policy that keep the host from something, so that a relying party may ask for them.
 PROTECTING: Final = tuple(
     word
@@ -601,7 +602,7 @@ def _check_minimum(steps: Checklist, tcbs: PlatformTcbs, policy: Policy) -> None
         ("launch", tcbs.launch, policy.minimum_launch_tcb),
     ]
     if policy.minimum_tcb is None and policy.minimum_launch_tcb is None:
-        steps.not_requested("minimum-tcb", POLICY, ABI_TCB, lacking="TCB not compared")
+        steps.not_requested("minimum-tcb", POLICY, ABI_TCB, lacking=NOT_COMPARED)
         return
     for which, tcb, minimum in asked:
         if minimum is None:
@@ -613,7 +614,11 @@ def _check_minimum(steps: Checklist, tcbs: PlatformTcbs, policy: Policy) -> None
             told = f"the {which} TCB is older than the policy accepts: {older}"
             behind = _parts_behind(which, tcb, minimum[tcb.product])
             steps.refuse("minimum-tcb", told, ABI_TCB, differences=behind)
-    steps.passed("minimum-tcb", "no part is older than the policy accepts", ABI_TCB)
+    if any(minimum and minimum[tcb.product] for _, tcb, minimum in asked):
+        steps.passed("minimum-tcb", "no part is older than the policy accepts", ABI_TCB)
+    else:
+        why = f"the policy accepts any {tcbs.reported.product}: it names no part of its TCB"
+        steps.left_out("minimum-tcb", why, ABI_TCB, lacking=NOT_COMPARED)
 
 
 def _parts_behind(which: str, tcb: TcbVersion, minimum: Mapping[str, int]) -> tuple[Difference, ...]:

@@ -87,6 +87,7 @@ from carnet_ref.attestation.policies import (
     Named,
     Number,
     Octets,
+    Text,
     Texts,
     Words,
     declared_keys,
@@ -138,6 +139,7 @@ RTMRS: Final = ("rtmr0", "rtmr1", "rtmr2", "rtmr3")
 REGISTERS: Final = ("mrtd", "mrseam", *RTMRS, "mrservicetd")
 REGISTER_BYTES: Final = 48
 SIGNER_BYTES: Final = 32
+ADVISORY: Final = Text("INTEL-[A-Z]+-[0-9]{5}", "an advisory such as INTEL-SA-00837")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ class Policy(AppraisalPolicy):
         Words(tuple(TcbStatus)), DEFAULT_STATUSES, "the TCB statuses accepted, where there is collateral to tell"
     )
     rejected_advisories: frozenset[str] = policy_key(
-        Texts(), frozenset(), "the Intel advisories of which none may apply, by collateral that has to be given"
+        Texts(ADVISORY), frozenset(), "the Intel advisories of which none may apply, by collateral that has to be given"
     )
     minimum_evaluation_number: int | None = policy_key(
         Number(), None, "the lowest TCB evaluation data number accepted, in collateral that has to be given"

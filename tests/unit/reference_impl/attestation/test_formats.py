@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
@@ -27,9 +28,9 @@ from carnet_ref.attestation.nvidia.rim import LIMITS, appraise_rim, parse_bounde
 from carnet_ref.crypto.certificate_path import fingerprint, name
 from carnet_ref.wire import MalformedError
 from docs._ext.carnet_pages.listings import evidence_formats
-from tests.fixtures import cca_tokens, corims, ear_tokens, nitro_documents, service_tokens
+from tests.fixtures import cca_tokens, corims, ear_tokens, nitro_documents, service_tokens, simulated_snp
 from tests.fixtures.command_words import attest
-from tests.fixtures.nvidia_pki import AT, pem, report, world
+from tests.fixtures.nvidia_pki import AT, ocsp_reply, pem, report, world
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.slow_evidence import GOOD, RIMS, namespaces, nested, rim
 from tests.repo.tracked import ROOT
@@ -127,6 +128,9 @@ KINDS: dict[str, bytes] = {
     "a COSE document of no known kind": b"\x84\x44\xa1\x01",
     "DER, such as a certificate": b"\x30\x82\x01\x00",
     "PEM, such as certificates": world().device.chain(),
+    "a list of revoked certificates (CRL)": simulated_snp.amd().revocation_list().public_bytes(Encoding.DER),
+    "an OCSP reply": ocsp_reply(world().device.path[1], world().device.path[0]),
+    "a public key": ear_tokens.public_pem(),
     "XML, such as NVIDIA's reference values": world().rims()[0],
     "an attestation token (JWT)": b"eyJhbGciOiJFUzM4NCJ9.e30.AAAA\n",
     "a token of NVIDIA's remote attestation service (NRAS)": service_tokens.bundle(),
@@ -138,6 +142,7 @@ KINDS: dict[str, bytes] = {
     "nothing": b"",
     "5 bytes of no known kind": b"\0\1\2\3\xff",
     "broken JSON": b"{",
+    "JSON in which a name comes twice in one object": b'{"exp": 1, "iss": {"exp": 1, "exp": 1}}',
     "text in UTF-16, or with a byte order mark": "{}".encode("utf-16"),
     "a compressed file": gzip.compress(QUOTE),
     "an event log of TCG 1.2, which has digests of SHA-1 alone": bytes(4) + b"\x08\0\0\0" + bytes(200),
@@ -164,6 +169,12 @@ def test_each_kind_is_named(kind: str) -> None:
 def test_the_evidence_of_a_csv_virtual_machine_may_have_a_log_beside_it() -> None:
     named: dict[str, object] = {"attestation_report": {}, "cert_chain": {}, "serial_number": []}
     assert kind_of(json.dumps({**named, "cc_eventlog": "AA"}).encode()) == kinds.CSV
+
+
+def test_what_pem_has_is_named_by_its_label() -> None:
+    listed = simulated_snp.amd().revocation_list().public_bytes(Encoding.PEM)
+    assert (kind_of(listed), kind_of(b"AMD's:\n" + listed)) == (kinds.REVOCATION_LIST,) * 2
+    assert kind_of(world().device.chain() + listed) == kinds.CERTIFICATES
 
 
 @pytest.mark.parametrize("kind", ["a quote of an SGX enclave", "an AMD SEV-SNP report"])

@@ -167,6 +167,22 @@ def test_every_key_has_one_line_that_says_what_it_means(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "policy", "where", "expected"),
+    [
+        ("tdx", {"rejected_advisories": ["INTEL-SA-837"]}, "policy: rejected_advisories", "INTEL-SA-00837"),
+        ("tdx", {"rejected_advisories": [""]}, "policy: rejected_advisories", "INTEL-SA-00837"),
+    ],
+)
+def test_advisories_that_no_collateral_names_are_refused(
+    name: str, policy: dict[str, object], where: str, expected: str
+) -> None:
+    """They would apply to no platform."""
+    with pytest.raises(MalformedError, match=expected) as error:
+        parsed(name, policy)
+    assert error.value.what == where
+
+
+@pytest.mark.parametrize(
     ("name", "policy", "where", "hint"),
     [
         ("gpu", {"minimum_drivers": "595"}, "policy", "'minimum_driver'"),

@@ -326,6 +326,15 @@ def test_a_policy_has_a_minimum_for_each_line_that_it_accepts(
         assert appraised(policy=policy).failed_step == step
 
 
+@pytest.mark.parametrize("minimum", [{}, {"snp": 0}])
+def test_a_minimum_without_a_part_compares_nothing(minimum: dict[str, int]) -> None:
+    for key in ("minimum_tcb", "minimum_launch_tcb"):
+        appraisal = appraised(policy=replace(DEFAULT_POLICY, **{key: {MILAN: minimum}}))
+        assert (appraisal.accepted, "TCB not compared" in appraisal.not_compared) == (True, not minimum)
+        asked = replace(DEFAULT_POLICY, require=DEFAULT_STEPS | {"minimum-tcb"}, **{key: {MILAN: minimum}})
+        assert appraised(policy=asked).failed_step == (None if minimum else "policy")
+
+
 def test_each_part_that_is_older_than_the_policy_s_minimum_is_named_with_both_versions() -> None:
     own = TCBS[MILAN].parts
     minimum = {MILAN: {"snp": own["snp"] + 1, "microcode": own["microcode"] + 2, "tee": own["tee"]}}
