@@ -165,9 +165,9 @@ def test_a_finding_says_what_it_needs_and_what_was_seen(script: Path) -> None:
     assert "set -eu\n" in text
     assert "mktemp -d" in text
     assert "carnet" not in text.lower()
-    installs = re.findall(r"(?:pip\"? install|apt-get) -q (?:download )?(\S+)", text)
+    installs = re.findall(r"(?:pip\"? install|apt-get|npm install) -q (?:download )?(\S+)", text)
     assert installs
-    assert all(re.fullmatch(r"[\w.-]+==?\d[\w.+-]*", each) for each in installs), installs
+    assert all(re.fullmatch(r"@?[\w./-]+(==?|@)\d[\w.+-]*", each) for each in installs), installs
     assert text.endswith(f'\necho "holds: {script.stem}"\n')
     assert os.access(script, os.X_OK)
     assert subprocess.run(["sh", "-n", script], check=False).returncode == 0

@@ -328,10 +328,11 @@ def test_a_policy_has_a_minimum_for_each_line_that_it_accepts(
 
 @pytest.mark.parametrize("minimum", [{}, {"snp": 0}])
 def test_a_minimum_without_a_part_compares_nothing(minimum: dict[str, int]) -> None:
-    for key in ("minimum_tcb", "minimum_launch_tcb"):
-        appraisal = appraised(policy=replace(DEFAULT_POLICY, **{key: {MILAN: minimum}}))
+    own = {MILAN: minimum}
+    for policy in (replace(DEFAULT_POLICY, minimum_tcb=own), replace(DEFAULT_POLICY, minimum_launch_tcb=own)):
+        appraisal = appraised(policy=policy)
         assert (appraisal.accepted, "TCB not compared" in appraisal.not_compared) == (True, not minimum)
-        asked = replace(DEFAULT_POLICY, require=DEFAULT_STEPS | {"minimum-tcb"}, **{key: {MILAN: minimum}})
+        asked = replace(policy, require=DEFAULT_STEPS | {"minimum-tcb"})
         assert appraised(policy=asked).failed_step == (None if minimum else "policy")
 
 
