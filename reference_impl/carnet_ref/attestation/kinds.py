@@ -308,8 +308,8 @@ def _is_azure(data: bytes) -> bool:
 
 
 _PEM_KINDS: Final = {b"X509 CRL": REVOCATION_LIST, b"PUBLIC KEY": PUBLIC_KEY}
+#: The beginning of a sequence in DER. An OCSP reply begins with its status, a list of version 2 with its version.
 _SEQUENCE: Final = rb"\x30(?:\x81.|\x82..)"
-"""The beginning of a sequence in DER. An OCSP reply begins with its status, a list of version 2 with its version."""
 
 
 _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
