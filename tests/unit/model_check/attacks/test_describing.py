@@ -7,20 +7,7 @@ import pytest
 from carnet_check.attacks.describing import SequenceChart, sequence_chart
 from carnet_check.loading.families import known_protocols, load
 from carnet_check.semantics import Interpreter
-from carnet_spec.language import (
-    Draft,
-    Individual,
-    Instance,
-    Kind,
-    Protocol,
-    Role,
-    Row,
-    Step,
-    constant,
-    function,
-    relation,
-    rigid_function,
-)
+from carnet_spec.language import *
 from carnet_spec.trace import Trace, TraceStep
 from docs._ext.carnet_pages.traces import Attacked, Traces
 from tests.repo.tracked import ROOT

@@ -6,22 +6,7 @@ import pytest
 
 from carnet_check.suggestion.facts import rules_in, rules_of, writes_of
 from carnet_check.suggestion.shapes import Reader, Shape
-from carnet_spec.language import (
-    Draft,
-    Formula,
-    Individual,
-    Kind,
-    Protocol,
-    Role,
-    Step,
-    constant,
-    forall,
-    function,
-    implies,
-    relation,
-    rigid_relation,
-    used,
-)
+from carnet_spec.language import *
 from carnet_spec.language.notation import ASCII, show
 from carnet_spec.language.terms import Term, free_variables
 

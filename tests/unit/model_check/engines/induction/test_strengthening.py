@@ -10,20 +10,7 @@ from carnet_check.engines.induction.induction import prove, try_claims
 from carnet_check.engines.induction.strengthening import LIMIT, WORK
 from carnet_check.engines.interface import Guesses, Strengthening, Strengthens
 from carnet_check.engines.runner import NullListener
-from carnet_spec.language import (
-    Draft,
-    Formula,
-    Individual,
-    Invariant,
-    Kind,
-    Protocol,
-    Role,
-    Step,
-    Symbol,
-    implies,
-    relation,
-    rigid_relation,
-)
+from carnet_spec.language import *
 from carnet_spec.language.draft import traced_invariant
 from carnet_spec.language.notation import ASCII, show
 

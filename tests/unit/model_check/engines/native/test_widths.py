@@ -20,21 +20,7 @@ from carnet_check.engines.native import compiling, search
 from carnet_check.engines.native.compiling import compiler
 from carnet_check.engines.native.lowering import DEEPEST
 from carnet_check.engines.native.search import NativeSearch
-from carnet_spec.language import (
-    Action,
-    Effect,
-    Guard,
-    Initial,
-    Instance,
-    Invariant,
-    Kind,
-    Protocol,
-    Role,
-    Sort,
-    Symbol,
-    Term,
-    Update,
-)
+from carnet_spec.language import *
 from carnet_spec.language.terms import BOOL, TRUE, And, Apply, Equal, Exists, Forall, Implies, Member, Not, Var
 from tests.fixtures.protocols import protocol_of
 
