@@ -8,28 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from carnet_spec.language import Action, Effect, Protocol, Symbol, Term, Update
-from carnet_spec.language.terms import (
-    FALSE,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Truth,
-    Var,
-    conjuncts,
-    free_variables,
-    rebuild,
-    sort_of,
-    substitute,
-)
+from carnet_spec.language import Action, Effect, Protocol, Symbol, Term, Update, terms
 
 MOST_FACTS = 80  #: How many facts are read off one write, those that follow from others included.
 ROUNDS = 2  #: How often the claims and lemmas are applied to what is known to hold after a step.
@@ -40,7 +19,7 @@ class Write:
     """An update that makes a fact true, or gives a function a value, and what holds after it."""
 
     action: str  #: the name of the step.
-    subject: Apply  #: the relation or function at distinct variables.
+    subject: terms.Apply  #: the relation or function at distinct variables.
     facts: tuple[Term, ...]  #: literals and clauses that hold after the step, over these variables and further ones.
 
 
@@ -55,16 +34,16 @@ class Rule:
 def rules_of(formula: Term, premises: tuple[Term, ...] = ()) -> Iterator[Rule]:
     """Yield the clauses of a formula, one for each conclusion."""
     match formula:
-        case Forall(_, body):
+        case terms.Forall(_, body):
             yield from rules_of(body, premises)
-        case And(parts):
+        case terms.And(parts):
             for part in parts:
                 yield from rules_of(part, premises)
-        case Implies(Or(parts), conclusion):
+        case terms.Implies(terms.Or(parts), conclusion):
             for part in parts:
-                yield from rules_of(Implies(part, conclusion), premises)
-        case Implies(premise, conclusion):
-            yield from rules_of(conclusion, (*premises, *conjuncts(premise)))
+                yield from rules_of(terms.Implies(part, conclusion), premises)
+        case terms.Implies(premise, conclusion):
+            yield from rules_of(conclusion, (*premises, *terms.conjuncts(premise)))
         case _:
             yield Rule(premises, formula)
 
@@ -105,14 +84,14 @@ class _Step:
         subject, places = _subject(update)
         moved = _Moved(self.action, self._assigned, places)
         facts = [*self._guards(update, moved), *self._updates(update, moved)]
-        facts += [Equal(var, value) for term, var in places.items() if (value := moved.inside(term)) is not None]
+        facts += [terms.Equal(var, value) for term, var in places.items() if (value := moved.inside(term)) is not None]
         reduced = _without_equal_variables(facts, frozenset(subject.args))
         return Write(self.action.name, subject, tuple(deductive_closure(reduced, rules)))
 
     def _guards(self, update: Update, moved: _Moved) -> Iterator[Term]:
         """Yield what was required and still holds."""
         for formula in (*(guard.formula for guard in self.action.guards), update.when):
-            for part in conjuncts(formula):
+            for part in terms.conjuncts(formula):
                 if self._still_holds(part, True) and (fact := moved(part)) is not None:
                     yield fact
 
@@ -120,74 +99,76 @@ class _Step:
         """Yield what the updates make true, and what they make false."""
         for each in self.action.updates:
             args = [moved(arg) for arg in each.args]
-            place = Apply(each.symbol, tuple(arg for arg in args if arg is not None))
+            place = terms.Apply(each.symbol, tuple(arg for arg in args if arg is not None))
             if each is update or len(place.args) < len(args):
                 continue
-            if each.effect is Effect.ASSIGN and each.when == TRUE and each.value is not None:
+            if each.effect is Effect.ASSIGN and each.when == terms.TRUE and each.value is not None:
                 if (value := moved(each.value)) is not None:
-                    yield Equal(place, value)
+                    yield terms.Equal(place, value)
             elif each.effect is not Effect.ASSIGN:
-                fact = place if each.effect is Effect.INSERT else Not(place)
+                fact = place if each.effect is Effect.INSERT else terms.Not(place)
                 yield from self._under(each, fact, update, moved)
 
     def _under(self, each: Update, fact: Term, update: Update, moved: _Moved) -> Iterator[Term]:
         """Yield what an update makes so, for all that it is done for, under its condition if it has one."""
-        if each.when not in (TRUE, update.when):
+        if each.when not in (terms.TRUE, update.when):
             condition = moved(each.when) if self._still_holds(each.when, True) else None
             if condition is None:
                 return
-            fact = Implies(condition, fact)
-        yield Forall(each.each, fact) if each.each and each.each != update.each else fact
+            fact = terms.Implies(condition, fact)
+        yield terms.Forall(each.each, fact) if each.each and each.each != update.each else fact
 
     def _still_holds(self, term: Term, positive: bool) -> bool:
         """Whether the step makes ``term`` false nowhere if it is ``positive``, and else true nowhere."""
         match term:
-            case Not(body):
+            case terms.Not(body):
                 return self._still_holds(body, not positive)
-            case Implies(premise, conclusion):
+            case terms.Implies(premise, conclusion):
                 return self._still_holds(premise, not positive) and self._still_holds(conclusion, positive)
-            case And(parts) | Or(parts):
+            case terms.And(parts) | terms.Or(parts):
                 return all(self._still_holds(part, positive) for part in parts)
-            case Forall(_, body) | Exists(_, body):
+            case terms.Forall(_, body) | terms.Exists(_, body):
                 return self._still_holds(body, positive)
-            case Apply(symbol, _):
+            case terms.Apply(symbol, _):
                 return symbol not in (self._removed if positive else self._inserted)
             case _:
-                return not isinstance(term, IfThenElse)
+                return not isinstance(term, terms.IfThenElse)
 
 
 def _changed(action: Action, effect: Effect) -> frozenset[Symbol]:
     return frozenset(each.symbol for each in action.updates if each.effect is effect)
 
 
-def _subject(update: Update) -> tuple[Apply, dict[Term, Var]]:
+def _subject(update: Update) -> tuple[terms.Apply, dict[Term, terms.Var]]:
     """Return the symbol at distinct variables, and those variables that stand for an argument that is none."""
     args: list[Term] = []
-    places: dict[Term, Var] = {}
+    places: dict[Term, terms.Var] = {}
     for number, arg in enumerate(update.args):
-        if isinstance(arg, Var) and arg not in args:
+        if isinstance(arg, terms.Var) and arg not in args:
             args.append(arg)
         else:
-            args.append(Var(f"at {number}", sort_of(arg)))
-            places[arg] = Var(f"at {number}", sort_of(arg))
-    return Apply(update.symbol, tuple(args)), places
+            args.append(terms.Var(f"at {number}", terms.sort_of(arg)))
+            places[arg] = terms.Var(f"at {number}", terms.sort_of(arg))
+    return terms.Apply(update.symbol, tuple(args)), places
 
 
 class _Moved:
     """Writes what a term was before a step as a term of the state after it, or returns nothing if there is none."""
 
-    def __init__(self, action: Action, assigned: frozenset[Symbol], places: Mapping[Term, Var]) -> None:
+    def __init__(self, action: Action, assigned: frozenset[Symbol], places: Mapping[Term, terms.Var]) -> None:
         self._assigned = assigned
         self._places = places
-        given = (each for each in action.updates if each.effect is Effect.ASSIGN and each.when == TRUE)
-        self._saved = {each.value: Apply(each.symbol, each.args) for each in given if isinstance(each.value, Apply)}
+        given = (each for each in action.updates if each.effect is Effect.ASSIGN and each.when == terms.TRUE)
+        self._saved = {
+            each.value: terms.Apply(each.symbol, each.args) for each in given if isinstance(each.value, terms.Apply)
+        }
 
     def __call__(self, term: Term) -> Term | None:
         return self._places[term] if term in self._places else self.inside(term)
 
     def inside(self, term: Term) -> Term | None:
         """Return the term although a variable stands for all of it."""
-        if isinstance(term, Apply) and term.symbol in self._assigned:
+        if isinstance(term, terms.Apply) and term.symbol in self._assigned:
             saved = self._saved.get(term)
             return self._rebuilt(saved) if saved is not None else None
         return self._rebuilt(term)
@@ -198,13 +179,13 @@ class _Moved:
         if len(values) < len(moved):
             return None
         given = iter(values)
-        return rebuild(term, lambda _: next(given))
+        return terms.rebuild(term, lambda _: next(given))
 
 
 def operands(term: Term) -> tuple[Term, ...]:
     """Return the direct subterms in the order in which they are rebuilt."""
     found: list[Term] = []
-    rebuild(term, lambda child: found.append(child) or child)  # type: ignore[func-returns-value]
+    terms.rebuild(term, lambda child: found.append(child) or child)  # type: ignore[func-returns-value]
     return tuple(found)
 
 
@@ -214,17 +195,17 @@ def _without_equal_variables(facts: Sequence[Term], kept: frozenset[Term]) -> li
     while True:
         values = dict(_replaceable(reduced, kept))
         if not values:
-            return [each for each in reduced if not (isinstance(each, Equal) and each.left == each.right)]
+            return [each for each in reduced if not (isinstance(each, terms.Equal) and each.left == each.right)]
         var = next(iter(values))
-        reduced = [substitute(each, {var: values[var]}) for each in reduced]
-        reduced = [each for each in reduced if not (isinstance(each, Equal) and each.left == each.right)]
+        reduced = [terms.substitute(each, {var: values[var]}) for each in reduced]
+        reduced = [each for each in reduced if not (isinstance(each, terms.Equal) and each.left == each.right)]
 
 
-def _replaceable(facts: Iterable[Term], kept: frozenset[Term]) -> Iterator[tuple[Var, Term]]:
+def _replaceable(facts: Iterable[Term], kept: frozenset[Term]) -> Iterator[tuple[terms.Var, Term]]:
     for fact in facts:
-        if isinstance(fact, Equal):
+        if isinstance(fact, terms.Equal):
             for var, value in ((fact.left, fact.right), (fact.right, fact.left)):
-                if isinstance(var, Var) and var not in kept and var not in free_variables(value):
+                if isinstance(var, terms.Var) and var not in kept and var not in terms.free_variables(value):
                     yield var, value
 
 
@@ -236,15 +217,15 @@ def deductive_closure(facts: Sequence[Term], rules: Sequence[Rule]) -> Iterator[
 
     Universally quantified facts are used as rules, too.
     """
-    known = dict.fromkeys(part for fact in facts for part in conjuncts(fact))
+    known = dict.fromkeys(part for fact in facts for part in terms.conjuncts(fact))
     for _ in range(ROUNDS):
-        local = [rule for fact in known if isinstance(fact, Forall) for rule in rules_of(fact) if rule.premises]
+        local = [rule for fact in known if isinstance(fact, terms.Forall) for rule in rules_of(fact) if rule.premises]
         by_head = _by_head(known)
         found = [each for rule in (*local, *rules) for each in consequences(rule, by_head)]
-        known.update(dict.fromkeys(part for each in found for part in conjuncts(each)))
+        known.update(dict.fromkeys(part for each in found for part in terms.conjuncts(each)))
         if len(known) > MOST_FACTS:
             break
-    yield from (fact for fact in list(known)[:MOST_FACTS] if fact not in (TRUE, FALSE))
+    yield from (fact for fact in list(known)[:MOST_FACTS] if fact not in (terms.TRUE, terms.FALSE))
 
 
 Head = tuple[object, ...]  #: What a literal and a pattern that it matches have in common.
@@ -261,13 +242,13 @@ def consequences(rule: Rule, facts: Mapping[Head, Sequence[Term]]) -> Iterator[T
     """Yield the rule's conclusion for each choice of facts that match its premises; ``facts`` are indexed by head."""
     if all(head(premise) in facts for premise in rule.premises):
         for values in _matches(rule.premises, facts, {}):
-            if free_variables(rule.conclusion) <= values.keys():
-                yield substitute(rule.conclusion, values)
+            if terms.free_variables(rule.conclusion) <= values.keys():
+                yield terms.substitute(rule.conclusion, values)
 
 
 def _matches(
-    patterns: Sequence[Term], facts: Mapping[Head, Sequence[Term]], values: Mapping[Var, Term]
-) -> Iterator[dict[Var, Term]]:
+    patterns: Sequence[Term], facts: Mapping[Head, Sequence[Term]], values: Mapping[terms.Var, Term]
+) -> Iterator[dict[terms.Var, Term]]:
     """Yield each way to give values to the variables of ``patterns`` that makes every one of them a fact."""
     if not patterns:
         yield dict(values)
@@ -280,30 +261,30 @@ def _matches(
 def head(term: Term) -> Head:
     """Return the kind of a term, with its symbol, member or number of parts. A negation has those of its operand."""
     match term:
-        case Apply(symbol, _):
-            return Apply, symbol
-        case Not(body):
-            return Not, *head(body)
-        case Member() | Truth():
+        case terms.Apply(symbol, _):
+            return terms.Apply, symbol
+        case terms.Not(body):
+            return terms.Not, *head(body)
+        case terms.Member() | terms.Truth():
             return type(term), term
-        case And(parts) | Or(parts):
+        case terms.And(parts) | terms.Or(parts):
             return type(term), len(parts)
         case _:
             return (type(term),)
 
 
-def match_pattern(pattern: Term, term: Term, values: Mapping[Var, Term]) -> dict[Var, Term] | None:
+def match_pattern(pattern: Term, term: Term, values: Mapping[terms.Var, Term]) -> dict[terms.Var, Term] | None:
     """Return the substitution that extends ``values`` and turns ``pattern`` into ``term``, or None if there is none."""
     match pattern:
-        case Var():
-            if sort_of(pattern) != sort_of(term) or values.get(pattern, term) != term:
+        case terms.Var():
+            if terms.sort_of(pattern) != terms.sort_of(term) or values.get(pattern, term) != term:
                 return None
             return {**values, pattern: term}
-        case Forall() | Exists():
+        case terms.Forall() | terms.Exists():
             return None
     if head(pattern) != head(term):
         return None
-    found: dict[Var, Term] | None = dict(values)
+    found: dict[terms.Var, Term] | None = dict(values)
     for one, other in zip(operands(pattern), operands(term), strict=True):
         found = match_pattern(one, other, found) if found is not None else None
     return found

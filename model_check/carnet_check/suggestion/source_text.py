@@ -11,27 +11,9 @@ from dataclasses import dataclass, field, replace
 from carnet_check.loading.families import Source
 from carnet_check.suggestion.scope import bound_to, scope_of_claims
 from carnet_spec import language
-from carnet_spec.language import Draft, Function, Invariant, Protocol, Relation, Symbol
+from carnet_spec.language import Draft, Function, Invariant, Protocol, Relation, Symbol, terms
 from carnet_spec.language.expressions import Expression, Individual, used_symbol
 from carnet_spec.language.notation import unused_name
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Sort,
-    Term,
-    Truth,
-    Var,
-    children,
-    rebuild,
-    substitute,
-)
 
 WIDTH = 120
 LANGUAGE = "carnet_spec.language"
@@ -66,7 +48,7 @@ class AuthorNames:
         """Return the Python name of a symbol, or the symbol's own name if none is bound to it."""
         return self._called(symbol.name, lambda value: _symbol(value) == symbol)
 
-    def of_sort(self, sort: Sort) -> str:
+    def of_sort(self, sort: terms.Sort) -> str:
         """Return the Python name of a sort's class, or the sort's own name if none is bound to it."""
         return self._called(sort.name, lambda value: _sort(value) == sort)
 
@@ -92,13 +74,13 @@ def _symbol(value: object) -> Symbol | None:
     match value:
         case Relation(symbol=symbol) | Function(symbol=symbol):
             return symbol
-        case Expression(term=Apply(symbol, ())):
+        case Expression(term=terms.Apply(symbol, ())):
             return symbol
         case _:
             return None
 
 
-def _sort(value: object) -> Sort | None:
+def _sort(value: object) -> terms.Sort | None:
     if isinstance(value, type) and issubclass(value, Individual) and value is not Individual:
         return value.sort
     return None
@@ -116,40 +98,40 @@ def lemma_source(lemma: Invariant, names: AuthorNames) -> str:
     return "\n".join([*text, *_returned(lemma.body, names)]) + "\n"
 
 
-def _returned(body: Term, names: AuthorNames) -> list[str]:
+def _returned(body: terms.Term, names: AuthorNames) -> list[str]:
     line = f"    return {expression(body, names)}"
-    if len(line) <= WIDTH or not isinstance(body, Implies):
+    if len(line) <= WIDTH or not isinstance(body, terms.Implies):
         return [line]
     premise, conclusion = expression(body.premise, names), expression(body.conclusion, names)
     return [f"    return {names.of_word('implies')}(", f"        {premise},", f"        {conclusion},", "    )"]
 
 
-def expression(term: Term, names: AuthorNames, *, operand: bool = False) -> str:
+def expression(term: terms.Term, names: AuthorNames, *, operand: bool = False) -> str:
     """Return a term as a Python expression; as an operand of ``&``, ``|`` or ``~`` in parentheses where it must be."""
     match term:
-        case Var(name, _):
+        case terms.Var(name, _):
             return name.replace(".", "_")
-        case Member(sort, name):
+        case terms.Member(sort, name):
             return f"{names.of_sort(sort)}.{name}"
-        case Truth(value):
+        case terms.Truth(value):
             return names.of_word("true" if value else "false")
-        case Apply(symbol, args):
+        case terms.Apply(symbol, args):
             return _applied(symbol, [expression(arg, names) for arg in args], names)
-        case Not(Equal(left, right)):
+        case terms.Not(terms.Equal(left, right)):
             written = f"{expression(left, names)} != {expression(right, names)}"
-        case Equal(left, right):
+        case terms.Equal(left, right):
             written = f"{expression(left, names)} == {expression(right, names)}"
-        case Not(body):
+        case terms.Not(body):
             return f"~{expression(body, names, operand=True)}"
-        case And(parts):
+        case terms.And(parts):
             written = " & ".join(expression(part, names, operand=True) for part in parts)
-        case Or(parts):
+        case terms.Or(parts):
             written = " | ".join(expression(part, names, operand=True) for part in parts)
-        case Implies(premise, conclusion):
+        case terms.Implies(premise, conclusion):
             sides = f"{expression(premise, names)}, {expression(conclusion, names)}"
             return f"{names.of_word('implies')}({sides})"
-        case Forall(bound, body) | Exists(bound, body):
-            quantifier = names.of_word("forall" if isinstance(term, Forall) else "exists")
+        case terms.Forall(bound, body) | terms.Exists(bound, body):
+            quantifier = names.of_word("forall" if isinstance(term, terms.Forall) else "exists")
             variables = ", ".join(var.name.replace(".", "_") for var in bound)
             sorts = ", ".join(names.of_sort(var.sort) for var in bound)
             return f"{quantifier}(lambda {variables}: {expression(body, names)}, {sorts})"
@@ -184,15 +166,15 @@ def _meaning(lemma: Invariant) -> tuple[object, ...]:
     return lemma.name, lemma.params, _numbered(lemma.body), lemma.under
 
 
-def _numbered(term: Term, depth: int = 0) -> Term:
+def _numbered(term: terms.Term, depth: int = 0) -> terms.Term:
     """Return a term that does not depend on what its bound variables were called."""
     match term:
-        case Forall(bound, body) | Exists(bound, body):
-            renamed = tuple(Var(f"{depth}.{place}", var.sort) for place, var in enumerate(bound))
-            inner = substitute(body, dict(zip(bound, renamed, strict=True)))
+        case terms.Forall(bound, body) | terms.Exists(bound, body):
+            renamed = tuple(terms.Var(f"{depth}.{place}", var.sort) for place, var in enumerate(bound))
+            inner = terms.substitute(body, dict(zip(bound, renamed, strict=True)))
             return type(term)(renamed, _numbered(inner, depth + 1))
         case _:
-            return rebuild(term, lambda child: _numbered(child, depth))
+            return terms.rebuild(term, lambda child: _numbered(child, depth))
 
 
 # -- names -----------------------------------------------------------------------------------------
@@ -201,27 +183,27 @@ def _numbered(term: Term, depth: int = 0) -> Term:
 def with_free_parameters(lemma: Invariant, names: AuthorNames) -> Invariant:
     """Return a lemma whose parameter names are not in use beside the claims."""
     taken = {*names.names_in_use, *(symbol.name for symbol in _symbols_in_order(lemma.body))}
-    values: dict[Var, Var] = {}
+    values: dict[terms.Var, terms.Var] = {}
     for var in lemma.params:
-        values[var] = Var(unused_name(var.name, taken), var.sort)
+        values[var] = terms.Var(unused_name(var.name, taken), var.sort)
         taken.add(values[var].name)
-    return replace(lemma, params=tuple(values.values()), body=substitute(lemma.body, values))
+    return replace(lemma, params=tuple(values.values()), body=terms.substitute(lemma.body, values))
 
 
 def lemma_name(lemma: Invariant, protocol: Protocol, taken: Iterable[str]) -> str:
     """Return an unused name for a lemma, made of the subjects of its premise and of its conclusion, denied or not."""
     spoken = [*_symbols_in_order(lemma.body)]
     first = spoken[0].name if spoken else "all"
-    conclusion = lemma.body.conclusion if isinstance(lemma.body, Implies) else lemma.body
+    conclusion = lemma.body.conclusion if isinstance(lemma.body, terms.Implies) else lemma.body
     said = next((symbol.name for symbol in _symbols_in_order(conclusion)), "")
-    denied = "not_" if isinstance(conclusion, Not) else ""
+    denied = "not_" if isinstance(conclusion, terms.Not) else ""
     base = re.sub(r"\W+", "_", f"{first}_implies_{denied}{said}" if said else f"one_{first}").lower()
     known = {*taken, *(symbol.name for symbol in protocol.symbols), *(each.name for each in protocol.invariants)}
     return unused_name(f"{base}_" if keyword.iskeyword(base) else base, known)
 
 
-def _symbols_in_order(term: Term) -> Iterable[Symbol]:
-    if isinstance(term, Apply):
+def _symbols_in_order(term: terms.Term) -> Iterable[Symbol]:
+    if isinstance(term, terms.Apply):
         yield term.symbol
-    for child in children(term):
+    for child in terms.children(term):
         yield from _symbols_in_order(child)

@@ -34,28 +34,7 @@ from carnet_spec.language import (
     Term,
     Threat,
     Update,
-)
-from carnet_spec.language.terms import (
-    FALSE,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Truth,
-    Var,
-    conjunction,
-    disjunction,
-    negation,
-    rebuild,
-    substitute,
-    symbols_of,
+    terms,
 )
 
 GOAL = "goal"
@@ -82,7 +61,7 @@ class Obligation:
     @cached_property
     def negated_goal(self) -> Statement:
         """The negated goal, which contradicts the hypotheses exactly if the obligation holds."""
-        return statement(GOAL, negation(self.goal), self.system.declarations)
+        return statement(GOAL, terms.negation(self.goal), self.system.declarations)
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -132,7 +111,7 @@ class System:
 
     def symbols(self, invariant: Invariant) -> frozenset[Symbol]:
         """The symbols in an invariant."""
-        return self._once("symbols", invariant.name, lambda: symbols_of(invariant.body))
+        return self._once("symbols", invariant.name, lambda: terms.symbols_of(invariant.body))
 
     def instance(self, invariant: Invariant) -> Term:
         """The invariant at arbitrary constants."""
@@ -240,7 +219,7 @@ def obligations_of_action(system: System, action: Action, about: Collection[str]
     ground = system.ground(action)
     changed = {update.symbol for update in ground.updates}
     guards = {f"guard:{guard.name}": guard.formula for guard in ground.guards}
-    if (differ := fresh_values_differ(action)) != TRUE:
+    if (differ := fresh_values_differ(action)) != terms.TRUE:
         guards[FRESH_VALUES_DIFFER] = differ
     for invariant in system.invariants:
         touched = changed & system.symbols(invariant)
@@ -272,8 +251,8 @@ def fresh_values_differ(action: Action) -> Term:
 
 def instance_of(invariant: Invariant) -> Term:
     """Return the invariant at arbitrary constants."""
-    values: dict[Var, Term] = {param: stand_in(Purpose.SKOLEM, param) for param in invariant.params}
-    return simplify(substitute(invariant.body, values))
+    values: dict[terms.Var, Term] = {param: stand_in(Purpose.SKOLEM, param) for param in invariant.params}
+    return simplify(terms.substitute(invariant.body, values))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -286,10 +265,10 @@ def instance_of(invariant: Invariant) -> Term:
 @lru_cache(maxsize=1024)
 def with_constants(action: Action) -> Action:
     """Replace the parameters of ``action`` by constants, so that no quantifier can capture them."""
-    values: dict[Var, Term] = {param: stand_in(Purpose.PARAMETER, param) for param in action.params}
+    values: dict[terms.Var, Term] = {param: stand_in(Purpose.PARAMETER, param) for param in action.params}
 
     def ground(term: Term) -> Term:
-        return simplify(substitute(term, values))
+        return simplify(terms.substitute(term, values))
 
     return replace(
         action,
@@ -317,7 +296,7 @@ def after_updates(updates: Iterable[Update], *, switches: bool = False) -> Calla
         changed.setdefault(update.symbol, []).append(update)
 
     def value(symbol: Symbol, args: tuple[Term, ...]) -> Term:
-        result: Term = Apply(symbol, args)
+        result: Term = terms.Apply(symbol, args)
         for update in changed[symbol]:
             result = _changed(update, args, result, switches)
         return result
@@ -328,22 +307,22 @@ def after_updates(updates: Iterable[Update], *, switches: bool = False) -> Calla
 def _changed(update: Update, args: tuple[Term, ...], before: Term, switches: bool) -> Term:
     """Return the value at ``args`` after ``update``, given its value ``before``."""
     places = tuple(zip(update.args, args, strict=True))
-    matched: dict[Var, Term] = {
-        pattern: arg for pattern, arg in places if isinstance(pattern, Var) and pattern in update.each
+    matched: dict[terms.Var, Term] = {
+        pattern: arg for pattern, arg in places if isinstance(pattern, terms.Var) and pattern in update.each
     }
-    equalities = [equal(arg, substitute(pattern, matched)) for pattern, arg in places if pattern not in matched]
-    test = both(*equalities, simplify(substitute(update.when, matched)))
+    equalities = [equal(arg, terms.substitute(pattern, matched)) for pattern, arg in places if pattern not in matched]
+    test = both(*equalities, simplify(terms.substitute(update.when, matched)))
     if switches and update.defence is not None:
         test = both(test, switch(update))
     match update.effect:
         case Effect.INSERT:
             return either(before, test)
         case Effect.REMOVE:
-            return both(before, negation(test))
+            return both(before, terms.negation(test))
         case Effect.ASSIGN:
             if update.value is None:
                 raise SpecificationError(f"update '{update.name}' assigns no value")
-            return choose(test, substitute(update.value, matched), before)
+            return choose(test, terms.substitute(update.value, matched), before)
 
 
 def at_start(initial: Iterable[Initial], symbols: Iterable[Symbol]) -> Callable[[Term], Term]:
@@ -355,7 +334,7 @@ def at_start(initial: Iterable[Initial], symbols: Iterable[Symbol]) -> Callable[
     """
     given = {start.symbol: start for start in initial}
     for start in given.values():
-        if any(symbol.mutable for symbol in symbols_of(start.value)):
+        if any(symbol.mutable for symbol in terms.symbols_of(start.value)):
             raise SpecificationError(f"the initial value of {start.symbol.name} reads state")
     fixed = {
         symbol: given.get(symbol) for symbol in symbols if symbol.mutable and (symbol in given or symbol.is_relation)
@@ -364,8 +343,8 @@ def at_start(initial: Iterable[Initial], symbols: Iterable[Symbol]) -> Callable[
     def value(symbol: Symbol, args: tuple[Term, ...]) -> Term:
         start = fixed[symbol]
         if start is None:
-            return FALSE
-        return simplify(substitute(start.value, dict(zip(start.params, args, strict=True))))
+            return terms.FALSE
+        return simplify(terms.substitute(start.value, dict(zip(start.params, args, strict=True))))
 
     return lambda formula: replace_symbols(formula, fixed, value)
 
@@ -378,8 +357,8 @@ def replace_symbols(
     """Replace every application of one of ``symbols`` by its ``value`` at the (replaced) arguments."""
 
     def visit(term: Term) -> Term:
-        rebuilt = rebuild(term, visit)
-        if isinstance(rebuilt, Apply) and rebuilt.symbol in symbols:
+        rebuilt = terms.rebuild(term, visit)
+        if isinstance(rebuilt, terms.Apply) and rebuilt.symbol in symbols:
             return value(rebuilt.symbol, rebuilt.args)
         return rebuilt
 
@@ -394,71 +373,71 @@ def replace_symbols(
 def equal(left: Term, right: Term) -> Term:
     """Return ``left == right``; true for identical terms, false for two different members of an enumeration."""
     if left == right:
-        return TRUE
-    if isinstance(left, Member) and isinstance(right, Member):
-        return FALSE
+        return terms.TRUE
+    if isinstance(left, terms.Member) and isinstance(right, terms.Member):
+        return terms.FALSE
     for choice, other in ((left, right), (right, left)):
-        if isinstance(choice, IfThenElse):  # (if t then a else b) == c is: if t then a == c else b == c
+        if isinstance(choice, terms.IfThenElse):  # (if t then a else b) == c is: if t then a == c else b == c
             return choose(choice.test, equal(choice.then, other), equal(choice.otherwise, other))
-    return Equal(left, right)
+    return terms.Equal(left, right)
 
 
 def choose(test: Term, then: Term, otherwise: Term) -> Term:
     """Return ``if test then … else …``, for terms or formulas."""
-    if test == TRUE or then == otherwise:
+    if test == terms.TRUE or then == otherwise:
         return then
-    if test == FALSE:
+    if test == terms.FALSE:
         return otherwise
-    if isinstance(then, Truth):
-        return both(negation(test), otherwise) if then == FALSE else either(test, otherwise)
-    if isinstance(otherwise, Truth):
-        return both(test, then) if otherwise == FALSE else either(negation(test), then)
-    return IfThenElse(test, then, otherwise)
+    if isinstance(then, terms.Truth):
+        return both(terms.negation(test), otherwise) if then == terms.FALSE else either(test, otherwise)
+    if isinstance(otherwise, terms.Truth):
+        return both(test, then) if otherwise == terms.FALSE else either(terms.negation(test), then)
+    return terms.IfThenElse(test, then, otherwise)
 
 
 def both(*parts: Term) -> Term:
     """Return the conjunction, without repeated parts."""
-    return conjunction(tuple(dict.fromkeys(parts)))
+    return terms.conjunction(tuple(dict.fromkeys(parts)))
 
 
 def either(*parts: Term) -> Term:
     """Return the disjunction, without repeated parts."""
-    return disjunction(tuple(dict.fromkeys(parts)))
+    return terms.disjunction(tuple(dict.fromkeys(parts)))
 
 
 def implication(premise: Term, conclusion: Term) -> Term:
     """Return the formula that ``premise`` implies ``conclusion``."""
-    if premise == FALSE or conclusion in (TRUE, premise):
-        return TRUE
-    if premise == TRUE:
+    if premise == terms.FALSE or conclusion in (terms.TRUE, premise):
+        return terms.TRUE
+    if premise == terms.TRUE:
         return conclusion
-    if conclusion == FALSE:
-        return negation(premise)
-    return Implies(premise, conclusion)
+    if conclusion == terms.FALSE:
+        return terms.negation(premise)
+    return terms.Implies(premise, conclusion)
 
 
 def simplify(term: Term) -> Term:
     """Simplify trivially true or false parts everywhere in ``term``."""
     match term:
-        case Var() | Member() | Truth():
+        case terms.Var() | terms.Member() | terms.Truth():
             return term
-        case Apply(symbol, args):
-            return Apply(symbol, tuple(simplify(arg) for arg in args)) if args else term
-        case Equal(left, right):
+        case terms.Apply(symbol, args):
+            return terms.Apply(symbol, tuple(simplify(arg) for arg in args)) if args else term
+        case terms.Equal(left, right):
             return equal(simplify(left), simplify(right))
-        case Not(body):
-            return negation(simplify(body))
-        case And(parts):
+        case terms.Not(body):
+            return terms.negation(simplify(body))
+        case terms.And(parts):
             return both(*(simplify(part) for part in parts))
-        case Or(parts):
+        case terms.Or(parts):
             return either(*(simplify(part) for part in parts))
-        case Implies(premise, conclusion):
+        case terms.Implies(premise, conclusion):
             return implication(simplify(premise), simplify(conclusion))
-        case IfThenElse(test, then, otherwise):
+        case terms.IfThenElse(test, then, otherwise):
             return choose(simplify(test), simplify(then), simplify(otherwise))
-        case Forall(bound, body):
+        case terms.Forall(bound, body):
             inner = simplify(body)
-            return TRUE if inner == TRUE else Forall(bound, inner)
-        case Exists(bound, body):
+            return terms.TRUE if inner == terms.TRUE else terms.Forall(bound, inner)
+        case terms.Exists(bound, body):
             inner = simplify(body)
-            return FALSE if inner == FALSE else Exists(bound, inner)
+            return terms.FALSE if inner == terms.FALSE else terms.Exists(bound, inner)

@@ -20,17 +20,7 @@ from carnet_check.engines.proving.solver import load_hints
 from carnet_check.engines.runner import Listener
 from carnet_check.semantics import Interpreter
 from carnet_command.text import plural
-from carnet_spec.language import Invariant, Protocol, Symbol, Threat
-from carnet_spec.language.terms import (
-    TRUE,
-    Apply,
-    Implies,
-    Term,
-    conjunction,
-    conjuncts,
-    free_variables,
-    symbols_of,
-)
+from carnet_spec.language import Invariant, Protocol, Symbol, Threat, terms
 
 MOST_COUNTEREXAMPLES = 20  #: How many failing obligations are looked at before what is left is given up.
 SEARCH_RLIMIT = 1_000_000  #: Units of the solver's counter for each question: what takes more is no lemma to offer.
@@ -134,17 +124,17 @@ class _Minimisation:
         return [lemma for lemma in lemmas if lemma.name in used]
 
 
-def _premises(lemma: Invariant) -> tuple[Term, ...]:
+def _premises(lemma: Invariant) -> tuple[terms.Term, ...]:
     """Return the premises of a lemma; the first one is what it is about."""
-    return conjuncts(lemma.body.premise if isinstance(lemma.body, Implies) else TRUE)
+    return terms.conjuncts(lemma.body.premise if isinstance(lemma.body, terms.Implies) else terms.TRUE)
 
 
-def _without(lemma: Invariant, premise: Term) -> Invariant:
+def _without(lemma: Invariant, premise: terms.Term) -> Invariant:
     """Return the lemma without a premise, of those parameters that it still speaks of."""
-    assert isinstance(lemma.body, Implies)
-    rest = conjunction(tuple(part for part in _premises(lemma) if part != premise))
-    body = Implies(rest, lemma.body.conclusion)
-    spoken = free_variables(body)
+    assert isinstance(lemma.body, terms.Implies)
+    rest = terms.conjunction(tuple(part for part in _premises(lemma) if part != premise))
+    body = terms.Implies(rest, lemma.body.conclusion)
+    spoken = terms.free_variables(body)
     return replace(lemma, body=body, params=tuple(var for var in lemma.params if var in spoken))
 
 
@@ -347,10 +337,10 @@ def _obligations(subject: System, names: Collection[str]) -> Iterator[Obligation
 
 def _spoken_of(obligation: Obligation) -> frozenset[Symbol]:
     """Return the symbols that the step and the invariant read, and change."""
-    every = symbols_of(conjunction((obligation.goal, *obligation.own.values(), obligation.invariant.body)))
+    every = terms.symbols_of(terms.conjunction((obligation.goal, *obligation.own.values(), obligation.invariant.body)))
     return frozenset(symbol for symbol in every if symbol.mutable)
 
 
 def _premised(guess: Invariant) -> frozenset[Symbol]:
     """Return the relations some fact of which a guess has as a premise."""
-    return frozenset(part.symbol for part in _premises(guess) if isinstance(part, Apply))
+    return frozenset(part.symbol for part in _premises(guess) if isinstance(part, terms.Apply))

@@ -2,28 +2,16 @@
 
 from collections.abc import Iterator
 
+from carnet_spec.language import terms
 from carnet_spec.language.actions import Effect
 from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    IfThenElse,
-    Implies,
-    Not,
-    Or,
-    Symbol,
-    Term,
-    children,
-    symbols_of,
-)
 
 
-def deduced_symbols(protocol: Protocol) -> frozenset[Symbol]:
+def deduced_symbols(protocol: Protocol) -> frozenset[terms.Symbol]:
     """Return the symbols into which rules insert, and those whose insertion is conditioned on one of these."""
     found = {update.symbol for action in protocol.actions if action.deduction for update in action.updates}
     conditions = [
-        (update.symbol, symbols_of(update.when))
+        (update.symbol, terms.symbols_of(update.when))
         for action in protocol.actions
         for update in action.updates
         if update.effect is Effect.INSERT
@@ -33,41 +21,41 @@ def deduced_symbols(protocol: Protocol) -> frozenset[Symbol]:
     return frozenset(found)
 
 
-def signed_parts(term: Term, wanted: bool = True) -> list[tuple[Term, bool]]:
+def signed_parts(term: terms.Term, wanted: bool = True) -> list[tuple[terms.Term, bool]]:
     """Split a formula, or its negation, into formulas with the truth values that together are equivalent to it."""
     match term:
-        case Not(body):
+        case terms.Not(body):
             return signed_parts(body, not wanted)
-        case And(parts) if wanted:
+        case terms.And(parts) if wanted:
             return [each for part in parts for each in signed_parts(part, True)]
-        case Or(parts) if not wanted:
+        case terms.Or(parts) if not wanted:
             return [each for part in parts for each in signed_parts(part, False)]
-        case Implies(premise, conclusion) if not wanted:
+        case terms.Implies(premise, conclusion) if not wanted:
             return signed_parts(premise, True) + signed_parts(conclusion, False)
         case _:
             return [(term, wanted)]
 
 
-def signed_symbols(term: Term, positive: bool = True) -> Iterator[tuple[Symbol, bool]]:
+def signed_symbols(term: terms.Term, positive: bool = True) -> Iterator[tuple[terms.Symbol, bool]]:
     """Yield each symbol of ``term`` with its polarity; a symbol inside an equality has both."""
     match term:
-        case Apply(symbol, args):
+        case terms.Apply(symbol, args):
             yield symbol, positive
             for arg in args:
                 yield from _both_signs(arg)
-        case Not(body):
+        case terms.Not(body):
             yield from signed_symbols(body, not positive)
-        case Implies(premise, conclusion):
+        case terms.Implies(premise, conclusion):
             yield from signed_symbols(premise, not positive)
             yield from signed_symbols(conclusion, positive)
-        case Equal() | IfThenElse():
+        case terms.Equal() | terms.IfThenElse():
             yield from _both_signs(term)
         case _:
-            for child in children(term):
+            for child in terms.children(term):
                 yield from signed_symbols(child, positive)
 
 
-def _both_signs(term: Term) -> Iterator[tuple[Symbol, bool]]:
-    for symbol in symbols_of(term):
+def _both_signs(term: terms.Term) -> Iterator[tuple[terms.Symbol, bool]]:
+    for symbol in terms.symbols_of(term):
         yield symbol, True
         yield symbol, False

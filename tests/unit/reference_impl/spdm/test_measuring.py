@@ -29,19 +29,7 @@ from carnet_ref.spdm.messages import (
 )
 from carnet_ref.spdm.profile import CURRENT, H100, H100_DEVICE, Capability, Profile
 from carnet_ref.spdm.session import LONGEST_RUN, Purpose, summary_of, verify
-from tests.fixtures.spdm import (
-    BLOCKS,
-    ByHand,
-    Draws,
-    carry,
-    deliver,
-    inside,
-    key,
-    negotiated,
-    reporter,
-    requester,
-    responder,
-)
+from tests.fixtures import spdm
 
 VERSIONS = [Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4]
 NONCE = bytes(range(32))
@@ -56,7 +44,7 @@ def asking(version: Version, operation: int, *, signed: bool) -> GetMeasurements
     return GetMeasurements(version, int(signed), operation, nonce, context=context(version))
 
 
-def measured(hand: ByHand, operation: int, *, signed: bool = False) -> Measurements:
+def measured(hand: spdm.ByHand, operation: int, *, signed: bool = False) -> Measurements:
     version = hand.layout.version
     found = hand.say(asking(version, operation, signed=signed), Layout(version, signed=signed))
     assert isinstance(found, Measurements)
@@ -66,58 +54,58 @@ def measured(hand: ByHand, operation: int, *, signed: bool = False) -> Measureme
 @pytest.mark.mends("E2")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_responder_counts_its_measurements_and_gives_them_one_by_one(version: Version) -> None:
-    hand, _ = negotiated(version)
+    hand, _ = spdm.negotiated(version)
     count = measured(hand, 0)
-    assert (count.total, count.blocks, count.record, count.signature) == (len(BLOCKS), 0, b"", b"")
-    for block in BLOCKS:
+    assert (count.total, count.blocks, count.record, count.signature) == (len(spdm.BLOCKS), 0, b"", b"")
+    for block in spdm.BLOCKS:
         one = measured(hand, block.index)
         assert (one.total, one.blocks, one.record) == (0, 1, block.encode())
         assert one.context == context(version)
     every = measured(hand, 0xFF)
-    assert every.record == b"".join(block.encode() for block in BLOCKS)
-    assert every.blocks == len(BLOCKS)
+    assert every.record == b"".join(block.encode() for block in spdm.BLOCKS)
+    assert every.blocks == len(spdm.BLOCKS)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_signature_covers_what_was_measured_without_one_before(version: Version) -> None:
-    hand, vca = negotiated(version)
+    hand, vca = spdm.negotiated(version)
     run = vca if version >= Version.V1_2 else b""
     for operation in (0, 1, 2):
         measured(hand, operation)
         run += asking(version, operation, signed=False).encode() + hand.last
     last = measured(hand, 3, signed=True)
     run += asking(version, 3, signed=True).encode() + hand.last[:-96]
-    verify(key(3).public_key(), version, Purpose.MEASUREMENTS, run, last.signature)
+    verify(spdm.key(3).public_key(), version, Purpose.MEASUREMENTS, run, last.signature)
     again = measured(hand, 3, signed=True)
     fresh = (vca if version >= Version.V1_2 else b"") + asking(version, 3, signed=True).encode() + hand.last[:-96]
-    verify(key(3).public_key(), version, Purpose.MEASUREMENTS, fresh, again.signature)
+    verify(spdm.key(3).public_key(), version, Purpose.MEASUREMENTS, fresh, again.signature)
 
 
 def test_any_other_request_begins_anew_what_a_signature_covers_inside_a_session_too() -> None:
-    hand, vca = negotiated()
+    hand, vca = spdm.negotiated()
     measured(hand, 1)
     hand.say(GetDigests(Version.V1_2))
     last = measured(hand, 2, signed=True)
     signed = vca + asking(Version.V1_2, 2, signed=True).encode() + hand.last[:-96]
-    verify(key(3).public_key(), Version.V1_2, Purpose.MEASUREMENTS, signed, last.signature)
-    hand = inside()
+    verify(spdm.key(3).public_key(), Version.V1_2, Purpose.MEASUREMENTS, signed, last.signature)
+    hand = spdm.inside()
     measured(hand, 1)
     assert isinstance(hand.say(Heartbeat(Version.V1_1)), HeartbeatAck)
     last = measured(hand, 2, signed=True)
     signed = asking(Version.V1_1, 2, signed=True).encode() + hand.last[:-96]
-    verify(key(3).public_key(), Version.V1_1, Purpose.MEASUREMENTS, signed, last.signature)
+    verify(spdm.key(3).public_key(), Version.V1_1, Purpose.MEASUREMENTS, signed, last.signature)
 
 
 def test_a_measurement_that_is_not_there_gets_an_error_and_changes_nothing() -> None:
-    for hand in (negotiated(Version.V1_1)[0], inside()):
+    for hand in (spdm.negotiated(Version.V1_1)[0], spdm.inside()):
         for wrong in (asking(Version.V1_1, 99, signed=False), GetMeasurements(Version.V1_1, 1, 0xFF, NONCE, slot=1)):
             assert hand.say(wrong) == Error(Version.V1_1, ErrorCode.INVALID_REQUEST)
             assert not hand.over
-        assert measured(hand, 1).record == BLOCKS[0].encode()
+        assert measured(hand, 1).record == spdm.BLOCKS[0].encode()
 
 
 def test_a_run_of_unsigned_measurements_has_an_end() -> None:
-    hand, _ = negotiated()
+    hand, _ = spdm.negotiated()
     one, covered = asking(Version.V1_2, 0xFF, signed=False), 0
     while covered <= LONGEST_RUN:
         measured(hand, 0xFF)
@@ -130,9 +118,9 @@ def test_a_run_of_unsigned_measurements_has_an_end() -> None:
 @pytest.mark.mends("E2")
 @pytest.mark.parametrize("profile", [H100_DEVICE, H100, CURRENT])
 def test_a_requester_takes_a_report_outside_of_any_session_and_checks_who_signed_it(profile: Profile) -> None:
-    ours, theirs = requester(CURRENT if profile is CURRENT else H100, session=False), responder(profile)
-    deliver(ours, machine.Begin(), theirs)
-    (found,) = deliver(ours, machine.Measure(NONCE), theirs)
+    ours, theirs = spdm.requester(CURRENT if profile is CURRENT else H100, session=False), spdm.responder(profile)
+    spdm.deliver(ours, machine.Begin(), theirs)
+    (found,) = spdm.deliver(ours, machine.Measure(NONCE), theirs)
     assert isinstance(found, machine.MeasuredOutside)
     assert found.report.nonce == NONCE
     found.report.check_signature(found.report.version, found.report.responder)
@@ -140,17 +128,17 @@ def test_a_requester_takes_a_report_outside_of_any_session_and_checks_who_signed
 
 
 def test_a_report_outside_of_any_session_that_another_key_signed_is_refused() -> None:
-    ours, theirs = requester(session=False), responder(reporter=reporter(key(9)))
-    deliver(ours, machine.Begin(), theirs)
-    (closed,) = deliver(ours, machine.Measure(NONCE), theirs)
+    ours, theirs = spdm.requester(session=False), spdm.responder(reporter=spdm.reporter(spdm.key(9)))
+    spdm.deliver(ours, machine.Begin(), theirs)
+    (closed,) = spdm.deliver(ours, machine.Measure(NONCE), theirs)
     assert isinstance(closed, machine.Closed)
     assert isinstance(closed.error, AuthenticationError)
 
 
 @pytest.mark.parametrize("place", [3, 60])
 def test_a_report_of_another_slot_or_altered_is_refused(place: int) -> None:
-    ours, theirs = requester(CURRENT, session=False), responder(CURRENT)
-    deliver(ours, machine.Begin(), theirs)
+    ours, theirs = spdm.requester(CURRENT, session=False), spdm.responder(CURRENT)
+    spdm.deliver(ours, machine.Begin(), theirs)
     (asked,) = (effect for effect in ours.handle(machine.Measure(NONCE)) if isinstance(effect, machine.Send))
     answer = bytearray(theirs.receive(asked.data)[0])
     answer[1 + place] ^= 1
@@ -163,9 +151,9 @@ def test_a_report_of_another_slot_or_altered_is_refused(place: int) -> None:
 @pytest.mark.mends("E16")
 @pytest.mark.parametrize("profile", [H100, CURRENT])
 def test_a_reporter_sees_what_was_negotiated_so_that_it_signs_by_itself(profile: Profile) -> None:
-    ours, theirs = requester(profile), responder(profile)
-    deliver(ours, machine.Begin(), theirs)
-    (found,) = deliver(ours, machine.Measure(NONCE), theirs)
+    ours, theirs = spdm.requester(profile), spdm.responder(profile)
+    spdm.deliver(ours, machine.Begin(), theirs)
+    (found,) = spdm.deliver(ours, machine.Measure(NONCE), theirs)
     assert isinstance(found, machine.Measured)
     assert ours.session is not None
     assert found.report.before[:1] == b"\x10"
@@ -175,25 +163,25 @@ def test_a_reporter_sees_what_was_negotiated_so_that_it_signs_by_itself(profile:
 @pytest.mark.mends("E14")
 @pytest.mark.parametrize("kind", Summary)
 def test_both_ends_have_the_summary_of_measurements_that_was_asked_for(kind: Summary) -> None:
-    ours, theirs = requester(CURRENT, summary=kind), responder(CURRENT)
-    happened = deliver(ours, machine.Begin(), theirs)
+    ours, theirs = spdm.requester(CURRENT, summary=kind), spdm.responder(CURRENT)
+    happened = spdm.deliver(ours, machine.Begin(), theirs)
     assert [each.session.summary for each in happened if isinstance(each, machine.Opened)] == [
-        summary_of(BLOCKS, kind)
+        summary_of(spdm.BLOCKS, kind)
     ] * 2
-    rooted = b"".join(block.encode() for block in BLOCKS if block.index % 2 == 0)
+    rooted = b"".join(block.encode() for block in spdm.BLOCKS if block.index % 2 == 0)
     expected = {Summary.NONE: b"", Summary.ROOTED: sha384(rooted)}
-    expected[Summary.ALL] = sha384(b"".join(block.encode() for block in BLOCKS))
-    assert summary_of(BLOCKS, kind) == expected[kind]
+    expected[Summary.ALL] = sha384(b"".join(block.encode() for block in spdm.BLOCKS))
+    assert summary_of(spdm.BLOCKS, kind) == expected[kind]
 
 
 def test_the_blocks_that_are_measured_are_those_of_the_moment() -> None:
-    blocks = list(BLOCKS)
-    source = reporter(seed="moment")
-    changing = type(source)(key(3), lambda: tuple(blocks), Draws("moment"))
-    hand, _ = negotiated(theirs=responder(CURRENT, reporter=changing))
-    assert measured(hand, 0).total == len(BLOCKS)
+    blocks = list(spdm.BLOCKS)
+    source = spdm.reporter(seed="moment")
+    changing = type(source)(spdm.key(3), lambda: tuple(blocks), spdm.Draws("moment"))
+    hand, _ = spdm.negotiated(theirs=spdm.responder(CURRENT, reporter=changing))
+    assert measured(hand, 0).total == len(spdm.BLOCKS)
     blocks.pop()
-    assert measured(hand, 0).total == len(BLOCKS) - 1
+    assert measured(hand, 0).total == len(spdm.BLOCKS) - 1
 
 
 Alter = Callable[[Any], Message]
@@ -207,42 +195,42 @@ def able(version: Version) -> Profile:
 @pytest.mark.parametrize("kind", Summary)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_challenged_device_is_identified_before_any_session(version: Version, kind: Summary) -> None:
-    ours = requester(able(version), challenge=True, session=False, summary=kind)
-    theirs = responder(able(version))
-    (found,) = deliver(ours, machine.Begin(), theirs)
+    ours = spdm.requester(able(version), challenge=True, session=False, summary=kind)
+    theirs = spdm.responder(able(version))
+    (found,) = spdm.deliver(ours, machine.Begin(), theirs)
     assert isinstance(found, machine.Identified)
     assert found.challenged
-    assert found.summary == summary_of(BLOCKS, kind)
+    assert found.summary == summary_of(spdm.BLOCKS, kind)
     assert not ours.established
-    assert [type(each) for each in deliver(ours, machine.OpenSession(), theirs)] == [
+    assert [type(each) for each in spdm.deliver(ours, machine.OpenSession(), theirs)] == [
         machine.Opened,
         machine.Opened,
     ]
 
 
 def test_a_device_that_is_not_challenged_has_proved_nothing_and_is_refused_where_it_has_to() -> None:
-    (found,) = deliver(requester(session=False), machine.Begin(), responder())
+    (found,) = spdm.deliver(spdm.requester(session=False), machine.Begin(), spdm.responder())
     assert isinstance(found, machine.Identified)
     assert not found.challenged
-    (closed, *_) = deliver(requester(H100, challenge=True), machine.Begin(), responder(H100))
+    (closed, *_) = spdm.deliver(spdm.requester(H100, challenge=True), machine.Begin(), spdm.responder(H100))
     assert isinstance(closed, machine.Closed)
     assert isinstance(closed.error, DowngradeError)
     assert "CHAL" in str(closed.error)
-    hand, _ = negotiated(Version.V1_1, responder(H100))
+    hand, _ = spdm.negotiated(Version.V1_1, spdm.responder(H100))
     assert hand.say(Challenge(Version.V1_1, 0, 0, bytes(32))) == Error(Version.V1_1, ErrorCode.UNEXPECTED_REQUEST)
     assert hand.over
 
 
 def refused(alter: Alter, kind: type[Message], version: Version = Version.V1_3) -> Exception:
     """Return why the requester refused a challenge in which a message of one kind was altered on its way."""
-    ours = requester(able(version), challenge=True, session=False, summary=Summary.ALL)
+    ours = spdm.requester(able(version), challenge=True, session=False, summary=Summary.ALL)
 
     def on_the_way(data: bytes, _: bool) -> bytes:
         if data[2] != kind.CODE:
             return data
         return b"\x05" + alter(parse_message(data[1:], Layout(version, summary=True))).encode()
 
-    happened = carry((ours, responder(able(version))), [(0, machine.Begin())], on_the_way)
+    happened = spdm.carry((ours, spdm.responder(able(version))), [(0, machine.Begin())], on_the_way)
     assert not any(isinstance(each, machine.Identified) for each in happened)
     error = next(each.error for each in happened if isinstance(each, machine.Closed))
     assert error is not None
@@ -289,10 +277,10 @@ def test_a_challenge_is_over_all_that_was_said(row: str) -> None:
 
 
 def test_a_device_without_the_key_of_its_certificate_is_not_identified() -> None:
-    theirs = responder(able(Version.V1_2))
+    theirs = spdm.responder(able(Version.V1_2))
     state: Any = theirs.state
-    theirs = type(theirs)(replace(state.config, key=key(9)))
-    (closed, *_) = deliver(requester(able(Version.V1_2), challenge=True), machine.Begin(), theirs)
+    theirs = type(theirs)(replace(state.config, key=spdm.key(9)))
+    (closed, *_) = spdm.deliver(spdm.requester(able(Version.V1_2), challenge=True), machine.Begin(), theirs)
     assert isinstance(closed, machine.Closed)
     assert isinstance(closed.error, AuthenticationError)
 
@@ -300,7 +288,7 @@ def test_a_device_without_the_key_of_its_certificate_is_not_identified() -> None
 @pytest.mark.parametrize("between", [False, True])
 def test_what_was_shown_counts_until_something_else_is_asked(between: bool) -> None:
     version = Version.V1_3
-    hand, vca = negotiated(version)
+    hand, vca = spdm.negotiated(version)
     shown = b""
     for asked in (GetDigests(version), GetDigests(version), GetCertificate(version, 0, 0, 0x400)):
         hand.say(asked)
@@ -312,19 +300,19 @@ def test_what_was_shown_counts_until_something_else_is_asked(between: bool) -> N
     proof = hand.say(challenge)
     assert isinstance(proof, ChallengeAuth)
     signed = vca + shown + challenge.encode() + hand.last[:-96]
-    verify(key(3).public_key(), version, Purpose.CHALLENGE_AUTH, signed, proof.signature)
+    verify(spdm.key(3).public_key(), version, Purpose.CHALLENGE_AUTH, signed, proof.signature)
 
 
 @pytest.mark.parametrize(("slot", "summary"), [(1, 0), (0, 2)])
 def test_a_challenge_of_no_kind_that_there_is_is_refused(slot: int, summary: int) -> None:
-    hand, _ = negotiated(Version.V1_2, responder(CURRENT))
+    hand, _ = spdm.negotiated(Version.V1_2, spdm.responder(CURRENT))
     asked = Challenge(Version.V1_2, slot, summary, bytes(32))
     assert hand.say(asked) == Error(Version.V1_2, ErrorCode.INVALID_REQUEST)
     assert hand.over
 
 
 def test_a_requester_that_asks_for_certificates_without_end_is_refused() -> None:
-    hand, _ = negotiated()
+    hand, _ = spdm.negotiated()
     asked = GetCertificate(Version.V1_2, 0, 0, 0xFFFF)
     for _ in range((1 << 20) // 1000):
         if hand.say(asked) == Error(Version.V1_2, ErrorCode.UNEXPECTED_REQUEST):

@@ -32,18 +32,7 @@ from carnet_ref.spdm.responder import AwaitRequest
 from carnet_ref.spdm.secured import SPDM, DirectionSecret, HandshakeSecrets, RecordKeys, SecuredRecord, bin_concat
 from carnet_ref.spdm.session import GpuSession, MeasurementRequest, Purpose, SessionReport, key_bytes, signed_bytes
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm import (
-    ByHand,
-    chain,
-    deliver,
-    established,
-    inside,
-    key,
-    negotiated,
-    reporter,
-    requester,
-    responder,
-)
+from tests.fixtures import spdm
 
 PAIRS = [
     (H100, H100_DEVICE, Version.V1_1),
@@ -55,8 +44,8 @@ PAIRS = [
 
 
 def opened(asking: Profile = H100, answering: Profile = H100_DEVICE) -> tuple[Requester, Responder]:
-    ours, theirs = requester(asking), responder(answering)
-    deliver(ours, machine.Begin(), theirs)
+    ours, theirs = spdm.requester(asking), spdm.responder(answering)
+    spdm.deliver(ours, machine.Begin(), theirs)
     assert isinstance(ours.state, Established)
     assert isinstance(theirs.state, AwaitRequest)
     return ours, theirs
@@ -67,8 +56,8 @@ def opened(asking: Profile = H100, answering: Profile = H100_DEVICE) -> tuple[Re
 def test_two_ends_open_a_session_of_the_newest_common_version(
     asking: Profile, answering: Profile, version: Version
 ) -> None:
-    ours, theirs = requester(asking), responder(answering)
-    effects = deliver(ours, machine.Begin(), theirs)
+    ours, theirs = spdm.requester(asking), spdm.responder(answering)
+    effects = spdm.deliver(ours, machine.Begin(), theirs)
     assert [type(effect) for effect in effects] == [machine.Identified, machine.Opened, machine.Opened]
     assert ours.session is not None
     assert theirs.session is not None
@@ -78,7 +67,7 @@ def test_two_ends_open_a_session_of_the_newest_common_version(
         theirs.label,
         theirs.session.responder,
     )
-    assert ours.session.certificate == chain()[-1]
+    assert ours.session.certificate == spdm.chain()[-1]
     assert ours.exported_master_secret() == theirs.exported_master_secret()
 
 
@@ -90,9 +79,9 @@ def test_the_exported_secret_is_handed_out_once_and_not_after_the_end() -> None:
         with pytest.raises(SecretTakenError):
             end.exported_master_secret()
     with pytest.raises(SecretTakenError):
-        requester().exported_master_secret()
+        spdm.requester().exported_master_secret()
     ours, theirs = opened()
-    deliver(ours, machine.End(), theirs)
+    spdm.deliver(ours, machine.End(), theirs)
     for end in (ours, theirs):
         with pytest.raises(SecretTakenError):
             end.exported_master_secret()
@@ -103,7 +92,7 @@ def test_a_report_comes_marked_with_the_session_it_came_in(
     asking: Profile, answering: Profile, version: Version
 ) -> None:
     ours, theirs = opened(asking, answering)
-    (effect,) = deliver(ours, machine.Measure(bytes(range(32))), theirs)
+    (effect,) = spdm.deliver(ours, machine.Measure(bytes(range(32))), theirs)
     assert isinstance(effect, machine.Measured)
     assert effect.report.session is ours.session
     assert effect.report.nonce == bytes(range(32))
@@ -113,7 +102,7 @@ def test_a_report_comes_marked_with_the_session_it_came_in(
 
 def test_at_version_1_1_the_request_is_the_37_bytes_that_nvidia_s_reports_start_with() -> None:
     ours, theirs = opened()
-    (effect,) = deliver(ours, machine.Measure(bytes(range(32))), theirs)
+    (effect,) = spdm.deliver(ours, machine.Measure(bytes(range(32))), theirs)
     assert isinstance(effect, machine.Measured)
     assert effect.report.request == bytes.fromhex("11e001ff") + bytes(range(32)) + b"\0"
     ours, _ = opened()
@@ -124,8 +113,8 @@ def test_at_version_1_1_the_request_is_the_37_bytes_that_nvidia_s_reports_start_
 
 def test_applications_talk_inside_the_session_both_ways_and_not_on_the_wire() -> None:
     ours, theirs = opened()
-    assert deliver(ours, machine.SendApplication(b"command"), theirs) == [machine.ApplicationData(b"command")]
-    assert deliver(theirs, machine.SendApplication(b"answer"), ours) == [machine.ApplicationData(b"answer")]
+    assert spdm.deliver(ours, machine.SendApplication(b"command"), theirs) == [machine.ApplicationData(b"command")]
+    assert spdm.deliver(theirs, machine.SendApplication(b"answer"), ours) == [machine.ApplicationData(b"answer")]
     assert theirs.open(ours.seal(b"one")) == b"one"
     assert ours.open(theirs.seal(b"two")) == b"two"
     ours, _ = opened()
@@ -146,14 +135,14 @@ def test_what_has_to_be_taken_is_not_dropped() -> None:
 def test_keys_update_in_both_directions_and_everything_goes_on() -> None:
     ours, theirs = opened()
     states = ours.state, theirs.state
-    assert deliver(ours, machine.UpdateKeys(), theirs) == [machine.KeysUpdated(), machine.KeysUpdated()]
+    assert spdm.deliver(ours, machine.UpdateKeys(), theirs) == [machine.KeysUpdated(), machine.KeysUpdated()]
     for before, end in zip(states, (ours, theirs), strict=True):
         assert isinstance(before, Established | AwaitRequest)
         assert isinstance(end.state, Established | AwaitRequest)
         assert end.state.sending.secret == before.sending.secret.after_update()
         assert end.state.receiving.secret == before.receiving.secret.after_update()
     assert theirs.open(ours.seal(b"after")) == b"after"
-    deliver(ours, machine.UpdateKeys(), theirs)
+    spdm.deliver(ours, machine.UpdateKeys(), theirs)
     assert ours.open(theirs.seal(b"again")) == b"again"
 
 
@@ -184,29 +173,29 @@ def test_an_answer_under_the_key_before_an_update_ends_the_session() -> None:
 
 def test_a_heartbeat_is_answered_until_the_session_is_over_for_both() -> None:
     ours, theirs = opened()
-    assert deliver(ours, machine.Beat(), theirs) == []
+    assert spdm.deliver(ours, machine.Beat(), theirs) == []
     assert isinstance(ours.state, Established)
     ours, theirs = opened()
-    assert deliver(ours, machine.End(), theirs) == [machine.Closed(None), machine.Closed(None)]
+    assert spdm.deliver(ours, machine.End(), theirs) == [machine.Closed(None), machine.Closed(None)]
     for end in (ours, theirs):
         with pytest.raises(SessionOverError):
             end.handle(machine.SendApplication(b"more"))
 
 
 def test_a_call_out_of_turn_raises_and_changes_nothing() -> None:
-    for end in (requester(), responder()):
+    for end in (spdm.requester(), spdm.responder()):
         before = end.state
         with pytest.raises(UnexpectedMessageError):
             end.handle(machine.End())
         assert end.state == before
-    assert isinstance(requester().state, AwaitBegin)
+    assert isinstance(spdm.requester().state, AwaitBegin)
 
 
 def test_sessions_differ_in_keys_and_name_even_with_the_same_device() -> None:
     names = set()
     for seed in ("one", "two"):
-        ours, theirs = requester(seed=seed), responder(seed=seed)
-        deliver(ours, machine.Begin(), theirs)
+        ours, theirs = spdm.requester(seed=seed), spdm.responder(seed=seed)
+        spdm.deliver(ours, machine.Begin(), theirs)
         names.add((ours.label, ours.exported_master_secret()))
     assert len({label for label, _ in names}) == len({secret for _, secret in names}) == 2
 
@@ -221,7 +210,7 @@ def test_nobody_makes_a_session_s_tokens_but_its_machine() -> None:
 
 
 def test_taking_turns_is_the_same_machine() -> None:
-    ours, theirs = requester(), responder()
+    ours, theirs = spdm.requester(), spdm.responder()
     messages = ours.begin()
     while messages:
         answers = [answer for message in messages for answer in theirs.receive(message)]
@@ -230,7 +219,7 @@ def test_taking_turns_is_the_same_machine() -> None:
     assert theirs.established
     (answer,) = theirs.receive(ours.ask_report(bytes(32)))
     assert ours.take_report(answer).nonce == bytes(32)
-    assert ours.responder_key == key_bytes(key(3).public_key())
+    assert ours.responder_key == key_bytes(spdm.key(3).public_key())
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes:
@@ -242,7 +231,7 @@ def _write(writer: asyncio.StreamWriter, message: bytes) -> None:
 
 
 def test_two_ends_open_a_session_over_a_tcp_socket() -> None:
-    theirs, ours = responder(), requester()
+    theirs, ours = spdm.responder(), spdm.requester()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while not theirs.established:
@@ -273,7 +262,7 @@ def test_two_ends_open_a_session_over_a_tcp_socket() -> None:
 @pytest.mark.mends("E1")
 @pytest.mark.parametrize("version", [Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4])
 def test_digests_say_which_slots_are_supported_where_the_version_has_a_place_for_it(version: Version) -> None:
-    hand, _ = negotiated(version)
+    hand, _ = spdm.negotiated(version)
     digests = hand.say(GetDigests(version))
     assert isinstance(digests, Digests)
     assert digests.slots == 1
@@ -290,10 +279,10 @@ def update(operation: UpdateOperation, tag: int = 7) -> KeyUpdate:
 @pytest.mark.mends("E2")
 @pytest.mark.parametrize("both", [False, True])
 def test_one_direction_or_both_move_to_the_next_key(both: bool) -> None:
-    ours, theirs = established()
+    ours, theirs = spdm.established()
     before = ours.state
     assert isinstance(before, SecuredState)
-    assert deliver(ours, machine.UpdateKeys(both), theirs) == [machine.KeysUpdated(), machine.KeysUpdated()]
+    assert spdm.deliver(ours, machine.UpdateKeys(both), theirs) == [machine.KeysUpdated(), machine.KeysUpdated()]
     after = ours.state
     assert isinstance(after, SecuredState)
     assert after.sending.secret == before.sending.secret.after_update()
@@ -303,7 +292,7 @@ def test_one_direction_or_both_move_to_the_next_key(both: bool) -> None:
 
 
 def test_what_the_device_sends_while_the_requester_updates_its_own_key_arrives() -> None:
-    ours, theirs = established()
+    ours, theirs = spdm.established()
     under_way = theirs.seal(b"one")
     (asked,) = (
         effect.data for effect in ours.handle(machine.UpdateKeys(both=False)) if isinstance(effect, machine.Send)
@@ -318,13 +307,13 @@ def test_what_the_device_sends_while_the_requester_updates_its_own_key_arrives()
     assert ours.open(theirs.seal(b"two")) == b"two"
 
 
-def verified(hand: ByHand, operation: UpdateOperation) -> None:
+def verified(hand: spdm.ByHand, operation: UpdateOperation) -> None:
     assert hand.say(update(operation)) == KeyUpdateAck(V, operation, 7)
 
 
 @pytest.mark.mends("E2")
 def test_a_new_key_that_nobody_made_gets_an_error_and_the_session_goes_on() -> None:
-    hand = inside()
+    hand = spdm.inside()
     assert hand.say(update(UpdateOperation.VERIFY_NEW_KEY)) == Error(V, ErrorCode.INVALID_REQUEST)
     assert not hand.over
     assert isinstance(hand.say(Heartbeat(V)), HeartbeatAck)
@@ -338,7 +327,7 @@ def test_a_new_key_that_nobody_made_gets_an_error_and_the_session_goes_on() -> N
 
 def test_anything_but_the_new_key_after_an_update_is_told_so_and_ends_the_session() -> None:
     for message in (Heartbeat(V), update(UpdateOperation.UPDATE_KEY), update(UpdateOperation.UPDATE_ALL_KEYS)):
-        hand = inside()
+        hand = spdm.inside()
         verified(hand, UpdateOperation.UPDATE_KEY)
         assert hand.sending is not None
         hand.sending = hand.sending.after_update()
@@ -348,19 +337,19 @@ def test_anything_but_the_new_key_after_an_update_is_told_so_and_ends_the_sessio
 
 
 def test_what_does_not_belong_in_a_session_gets_an_error_or_no_answer_and_ends_it() -> None:
-    hand = inside()
+    hand = spdm.inside()
     assert hand.say(bytes([V, KeyUpdate.CODE, 4, 0])) == Error(V, ErrorCode.INVALID_REQUEST)
     assert hand.over
-    hand = inside()
+    hand = spdm.inside()
     assert hand.say(Finish(V, 0, b"", bytes(48))) == Error(V, ErrorCode.UNEXPECTED_REQUEST)
     assert hand.over
-    hand = inside()
+    hand = spdm.inside()
     assert hand.sending is not None
     _, record = hand.sending.after_update().seal(SPDM, Heartbeat(V).encode())
     with pytest.raises(RecordError):
         hand.theirs.receive(record)
     assert hand.over
-    hand = inside()
+    hand = spdm.inside()
     verified(hand, UpdateOperation.UPDATE_KEY)
     assert hand.sending is not None
     assert hand.say(update(UpdateOperation.VERIFY_NEW_KEY)) is None
@@ -368,7 +357,7 @@ def test_what_does_not_belong_in_a_session_gets_an_error_or_no_answer_and_ends_i
 
 
 def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:
-    ours, theirs = established()
+    ours, theirs = spdm.established()
     (effect,) = ours.handle(machine.UpdateKeys())
     assert isinstance(effect, machine.Send)
     theirs.receive(effect.data)
@@ -382,7 +371,7 @@ def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:
 
 def test_a_record_replayed_reordered_or_left_out_ends_the_session() -> None:
     for choose in ((0, 0), (1,)):
-        ours, theirs = established()
+        ours, theirs = spdm.established()
         records = [ours.seal(b"one"), ours.seal(b"two")]
         for index in choose[:-1]:
             theirs.open(records[index])
@@ -393,12 +382,12 @@ def test_a_record_replayed_reordered_or_left_out_ends_the_session() -> None:
 
 
 def test_a_record_of_another_session_or_an_altered_one_does_not_open() -> None:
-    ours, theirs = established()
-    other = requester(seed="third")
-    deliver(other, machine.Begin(), responder())
+    ours, theirs = spdm.established()
+    other = spdm.requester(seed="third")
+    spdm.deliver(other, machine.Begin(), spdm.responder())
     with pytest.raises(RecordError, match="session"):
         theirs.open(other.seal(b"x"))
-    ours, theirs = established()
+    ours, theirs = spdm.established()
     record = bytearray(ours.seal(b"x"))
     record[-1] ^= 1
     with pytest.raises(RecordError, match="authenticate"):
@@ -406,45 +395,45 @@ def test_a_record_of_another_session_or_an_altered_one_does_not_open() -> None:
 
 
 def test_a_record_sent_back_a_failure_and_a_message_in_the_clear_end_a_session() -> None:
-    ours, _ = established()
+    ours, _ = spdm.established()
     with pytest.raises((RecordError, SequenceError)):
         ours.open(ours.seal(b"x"))
-    _, theirs = established()
+    _, theirs = spdm.established()
     effects = theirs.handle(machine.Received(b"\x06" + bytes(30)))
     assert [type(effect) for effect in effects] == [machine.Closed]
-    ours, theirs = established()
+    ours, theirs = spdm.established()
     for end in (ours, theirs):
         with pytest.raises(UnexpectedMessageError):
             end.receive(b"\x05\x11\xe8\x00\x00")
 
 
 def test_a_report_that_nobody_asked_for_ends_the_session() -> None:
-    ours, theirs = established()
+    ours, theirs = spdm.established()
     request = ours.ask_report(bytes(32))
     (answer,) = theirs.receive(request)
     ours.take_report(answer)
     state = theirs.state
     asked = GetMeasurements(Version.V1_1, 1, 0xFF, bytes(32))
-    report = reporter().report(MeasurementRequest(asked, asked.encode()))
+    report = spdm.reporter().report(MeasurementRequest(asked, asked.encode()))
     unasked = state.sealed(5, report)[1]  # type: ignore[attr-defined]
     with pytest.raises(UnexpectedMessageError):
         ours.receive(unasked[0].data)
 
 
 def test_no_record_is_too_long_and_the_first_message_is_said_to_be_of_spdm() -> None:
-    ours, theirs = established()
+    ours, theirs = spdm.established()
     with pytest.raises(RecordError):
         ours.seal(bytes(65_536))
     assert theirs.open(ours.seal(b"still open")) == b"still open"
-    begin = requester().begin()[0]
+    begin = spdm.requester().begin()[0]
     for kind in (0x00, 0x07, 0x7E):
         with pytest.raises(MalformedError, match="type 0x05"):
-            responder().receive(bytes([kind]) + begin[1:])
+            spdm.responder().receive(bytes([kind]) + begin[1:])
 
 
 @pytest.mark.parametrize("kind", [0x01, 0x06, 0x7F])
 def test_a_message_of_spdm_that_is_said_to_be_of_another_type_ends_the_session(kind: int) -> None:
-    ours, theirs = established()
+    ours, theirs = spdm.established()
     state = ours.state
     assert isinstance(state, SecuredState)
     _, record = state.sending.seal(kind, Heartbeat(Version.V1_1).encode())

@@ -25,41 +25,24 @@ from carnet_ref.attestation.amd.report import (
     Product,
 )
 from carnet_ref.attestation.appraisal import Appraisal, default_anchors
+from tests.fixtures import simulated_snp as snp
 from tests.fixtures.omne import refusal
-from tests.fixtures.simulated_snp import (
-    CPUIDS,
-    KINDS,
-    NOW,
-    REPORT_DATA,
-    TCBS,
-    VCEK,
-    VLEK,
-    SimulatedAmd,
-    amd,
-    appraised,
-    chip,
-    der,
-    encode_report,
-    endorsement,
-    flipped,
-    signed,
-)
 
 MILAN, GENOA, TURIN = Product
 #: Where the other refuses what is genuine: a Turin's chip id has 8 bytes, and a cloud's key is of no chip.
 LAXER_FOR = {
-    (TURIN, VCEK): "chip_id_mismatch",
-    (MILAN, VLEK): "missing_extension",
-    (GENOA, VLEK): "missing_extension",
-    (TURIN, VLEK): "missing_extension",
+    (TURIN, snp.VCEK): "chip_id_mismatch",
+    (MILAN, snp.VLEK): "missing_extension",
+    (GENOA, snp.VLEK): "missing_extension",
+    (TURIN, snp.VLEK): "missing_extension",
 }
 MUTATIONS = 600
 UNSIGNED = range(SIGNED_BYTES, 1184)
 
 
-def theirs(report: bytes, vcek: bytes | None = None, product: Product = MILAN, kind: KeyKind = VCEK) -> str | None:
-    leaf = der(endorsement(product, kind)) if vcek is None else vcek
-    return refusal(report, leaf, amd(product).authority(kind), amd(product).root)
+def theirs(report: bytes, vcek: bytes | None = None, product: Product = MILAN, kind: KeyKind = snp.VCEK) -> str | None:
+    leaf = snp.der(snp.endorsement(product, kind)) if vcek is None else vcek
+    return refusal(report, leaf, snp.amd(product).authority(kind), snp.amd(product).root)
 
 
 def both(ours: Appraisal, other: str | None) -> str | None:
@@ -69,14 +52,14 @@ def both(ours: Appraisal, other: str | None) -> str | None:
     return ours.failed_step if other is None else None
 
 
-@pytest.mark.parametrize(("product", "kind"), KINDS)
+@pytest.mark.parametrize(("product", "kind"), snp.KINDS)
 def test_both_accept_what_both_can_read(product: Product, kind: KeyKind) -> None:
-    assert appraised(product=product, kind=kind).accepted
-    assert theirs(signed(product, kind), product=product, kind=kind) == LAXER_FOR.get((product, kind))
+    assert snp.appraised(product=product, kind=kind).accepted
+    assert theirs(snp.signed(product, kind), product=product, kind=kind) == LAXER_FOR.get((product, kind))
 
 
 def test_both_say_the_same_of_the_report() -> None:
-    claims, read = appraised().claims, omne_attest.Report.parse(signed())
+    claims, read = snp.appraised().claims, omne_attest.Report.parse(snp.signed())
     assert (claims["measurement"], claims["report_data"]) == (read.measurement.hex(), read.report_data.hex())
     assert (claims["chip_id"], claims["vmpl"], claims["guest_svn"]) == (read.chip_id.hex(), read.vmpl, read.guest_svn)
     found = claims["reported_tcb"]
@@ -85,15 +68,15 @@ def test_both_say_the_same_of_the_report() -> None:
     assert found == named
 
 
-OTHERS_CHIP = der(chip(seed=b"another chip").endorsement())
-OTHERS_TCB = der(chip().endorsement(tcb=replace(TCBS[MILAN], parts={**TCBS[MILAN].parts, "snp": 25})))
-FOREIGN = der(SimulatedAmd(MILAN, NOW, keys="foreign").chip(b"a chip").endorsement())
+OTHERS_CHIP = snp.der(snp.chip(seed=b"another chip").endorsement())
+OTHERS_TCB = snp.der(snp.chip().endorsement(tcb=replace(snp.TCBS[MILAN], parts={**snp.TCBS[MILAN].parts, "snp": 25})))
+FOREIGN = snp.der(snp.SimulatedAmd(MILAN, snp.NOW, keys="foreign").chip(b"a chip").endorsement())
 
 
 @pytest.mark.parametrize("leaf", [OTHERS_CHIP, OTHERS_TCB, FOREIGN], ids=["chip", "TCB", "AMD"])
 def test_both_refuse_a_key_that_is_another_s(leaf: bytes) -> None:
-    assert not appraised(certificates=leaf + der(amd().authority(VCEK))).accepted
-    assert theirs(signed(), leaf) is not None
+    assert not snp.appraised(certificates=leaf + snp.der(snp.amd().authority(snp.VCEK))).accepted
+    assert theirs(snp.signed(), leaf) is not None
 
 
 def test_of_a_mutated_report_carnet_alone_refuses_what_nobody_signed() -> None:
@@ -101,9 +84,9 @@ def test_of_a_mutated_report_carnet_alone_refuses_what_nobody_signed() -> None:
     draw = random.Random(1)
     stricter: Counter[str | None] = Counter()
     for _ in range(MUTATIONS):
-        bit = draw.choice([draw.randrange(8 * SIGNED_BYTES), draw.randrange(8 * SIGNED_BYTES, 8 * len(signed()))])
-        mutant = flipped(signed(), bit)
-        step = both(appraised(mutant), theirs(mutant))
+        bit = draw.choice([draw.randrange(8 * SIGNED_BYTES), draw.randrange(8 * SIGNED_BYTES, 8 * len(snp.signed()))])
+        mutant = snp.flipped(snp.signed(), bit)
+        step = both(snp.appraised(mutant), theirs(mutant))
         stricter[step] += 1
         place = (bit // 8 - SIGNED_BYTES) % SIGNATURE_FIELD
         behind = bit // 8 >= SIGNED_BYTES + 2 * SIGNATURE_FIELD or place >= 48
@@ -114,11 +97,16 @@ def test_of_a_mutated_report_carnet_alone_refuses_what_nobody_signed() -> None:
 
 def test_of_a_certificate_s_mutants_carnet_alone_refuses_those_outside_of_amd_s_profile() -> None:
     draw = random.Random(2)
-    leaf = der(endorsement())
+    leaf = snp.der(snp.endorsement())
     stricter: Counter[str | None] = Counter()
     for _ in range(MUTATIONS):
-        mutant = flipped(leaf, draw.randrange(8 * len(leaf)))
-        stricter[both(appraised(certificates=mutant + der(amd().authority(VCEK))), theirs(signed(), mutant))] += 1
+        mutant = snp.flipped(leaf, draw.randrange(8 * len(leaf)))
+        stricter[
+            both(
+                snp.appraised(certificates=mutant + snp.der(snp.amd().authority(snp.VCEK))),
+                theirs(snp.signed(), mutant),
+            )
+        ] += 1
     assert set(stricter) <= {None, "parse", "chain"}
     assert stricter[None] > MUTATIONS // 2
 
@@ -128,10 +116,10 @@ def _firmware(draw: random.Random) -> FirmwareVersion:
 
 
 def _tcb(draw: random.Random) -> bytes:
-    parts = dict(TCBS[MILAN].parts)
+    parts = dict(snp.TCBS[MILAN].parts)
     part = draw.choice(list(parts))
     parts[part] = max(0, parts[part] + draw.choice([-1, 1]))
-    return replace(TCBS[MILAN], parts=parts).encode()
+    return replace(snp.TCBS[MILAN], parts=parts).encode()
 
 
 #: What the firmware may say, which it really signs.
@@ -145,8 +133,8 @@ CHANGES: dict[str, Callable[[random.Random], Any]] = {
     "launch_tcb": _tcb,
     "current_version": _firmware,
     "committed_version": _firmware,
-    "cpuid": lambda draw: CPUIDS[draw.choice(list(Product))],
-    "chip_id": lambda draw: draw.choice([bytes(64), draw.randbytes(64), chip().hardware_id]),
+    "cpuid": lambda draw: snp.CPUIDS[draw.choice(list(Product))],
+    "chip_id": lambda draw: draw.choice([bytes(64), draw.randbytes(64), snp.chip().hardware_id]),
     "chip_key_masked": lambda draw: draw.choice([True, False]),
     "migration_agent_report_id": lambda draw: draw.choice([bytes(32), draw.randbytes(32)]),
 }
@@ -167,21 +155,21 @@ def test_of_what_a_chip_really_signed_carnet_believes_no_more() -> None:
     accepted = 0
     for _ in range(MUTATIONS):
         names = draw.sample(list(CHANGES), draw.choice([1, 2]))
-        report = replace(chip().report(REPORT_DATA), **{name: CHANGES[name](draw) for name in names})
-        body = encode_report(report)
+        report = replace(snp.chip().report(snp.REPORT_DATA), **{name: CHANGES[name](draw) for name in names})
+        body = snp.encode_report(report)
         if draw.random() < 0.2:
-            body = flipped(body, 8 * draw.randrange(0x1FC, SIGNED_BYTES) + draw.randrange(8))
-        mutant = chip().sign_bytes(body)
-        ours = appraised(mutant)
+            body = snp.flipped(body, 8 * draw.randrange(0x1FC, SIGNED_BYTES) + draw.randrange(8))
+        mutant = snp.chip().sign_bytes(body)
+        ours = snp.appraised(mutant)
         accepted += ours.accepted
         stricter[both(ours, theirs(mutant))] += 1
     assert set(stricter) == {None, *STRICTER}
     assert 0 < accepted < MUTATIONS
 
 
-@pytest.mark.parametrize("at", [NOW - timedelta(1), NOW + timedelta(8 * 365)])
+@pytest.mark.parametrize("at", [snp.NOW - timedelta(1), snp.NOW + timedelta(8 * 365)])
 def test_the_other_looks_at_no_time(at: datetime) -> None:
-    assert (appraised(at=at).failed_step, theirs(signed())) == ("validity", None)
+    assert (snp.appraised(at=at).failed_step, theirs(snp.signed())) == ("validity", None)
 
 
 REAL_TIME = datetime(2027, 1, 1, tzinfo=UTC)
