@@ -1,6 +1,7 @@
 """Descriptions of families for commands: a summary, the names for shell completion, and the meaning of each name."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -290,7 +291,7 @@ def _liveness(protocol: str, shown: str, live: Eventually) -> Entry:
         else "whether or not any step is taken fairly"
     )
     falls = f"\nexpected to be violated under {', '.join(live.fails_under)}" if live.fails_under else ""
-    check, text = f"carnet verify {shown} --claim {live.name}", f"{each}{text}\n{fair}{falls}"
+    check, text = f"carnet verify {shown} --claim {shlex.quote(live.name)}", f"{each}{text}\n{fair}{falls}"
     return Entry(live.name, "liveness property", protocol, live.sentence, check=check, text=text)
 
 
@@ -303,7 +304,7 @@ def _threat(protocol: str, shown: str, threat: Threat) -> Entry:
 def _claim(protocol: str, shown: str, claim: Claim) -> Entry:
     where = f"claimed under {', '.join(claim.under) or 'any'}"
     falls = f"; expected to be violated under {', '.join(claim.fails_under)}" if claim.fails_under else ""
-    check = "" if claim.declared else f"carnet verify {shown} --claim {claim.name}"
+    check = "" if claim.declared else f"carnet verify {shown} --claim {shlex.quote(claim.name)}"
     return Entry(
         claim.name,
         "claim",
@@ -320,7 +321,7 @@ def _lemma_claim(protocol: str, shown: str, claim: LemmaClaim) -> Entry:
     lines += [f"needs {each.name}: {each.sentence}" for each in claim.hypotheses]
     lines += [f"by {each.means}: {each.over}" for each in claim.examinations]
     lines += [f"first-order, for any size: claim {name}" for name in claim.theorems]
-    source, check = f"{claim.source} ({claim.requirement})", f"carnet verify {shown} --claim {claim.name}"
+    source, check = f"{claim.source} ({claim.requirement})", f"carnet verify {shown} --claim {shlex.quote(claim.name)}"
     return Entry(claim.name, "lemma claim", protocol, claim.sentence, source, check=check, text="\n".join(lines))
 
 

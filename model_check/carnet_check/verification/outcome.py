@@ -1,6 +1,7 @@
 """The outcome of a verification run."""
 
 import itertools
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -247,19 +248,21 @@ class CampaignOutcome:
     def again(self, row: Result) -> str:
         """Return the command that finds the violation of a row again."""
         request = self.campaign.request
-        pair = f"--variant {row.variant} --threat {row.threat} --claim {row.claim}"
+        names = (request.source.shown, row.variant, row.threat, row.claim, request.profile)
+        shown, variant, threat, claim, profile = map(shlex.quote, names)
+        pair = f"--variant {variant} --threat {threat} --claim {claim}"
         if row.kind is Kind.LIVENESS:
-            under = f" --threat {row.threat}" if self.campaign.task.plan(row.variant).protocol.threats else ""
-            asked = f"--variant {row.variant}{under} --claim {row.claim} --engine {row.engine}"
-            return f"carnet verify {request.source.shown} {asked} --profile {request.profile}"
+            under = f" --threat {threat}" if self.campaign.task.plan(row.variant).protocol.threats else ""
+            asked = f"--variant {variant}{under} --claim {claim} --engine {row.engine}"
+            return f"carnet verify {shown} {asked} --profile {profile}"
         found = self.violation_of(row)
         if found.walked is None and not found.search.alone:
-            return f"carnet attack {request.source.shown} {pair}"
+            return f"carnet attack {shown} {pair}"
         options = [f"--engine {row.engine}"]
         if found.walked is not None and (walks := self.campaign.walks):
-            options += [f"--simulate {walks.number} --seed {walks.seed} --profile {request.profile}"]
+            options += [f"--simulate {walks.number} --seed {walks.seed} --profile {profile}"]
         options += [] if request.depth is None else [f"--depth {request.depth}"]
-        return f"carnet verify {request.source.shown} {pair} {' '.join(options)}"
+        return f"carnet verify {shown} {pair} {' '.join(options)}"
 
     def _repr_html_(self) -> str:
         """Return the HTML for a notebook: the number of verdicts of each kind, and a table of all."""

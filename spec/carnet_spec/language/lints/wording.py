@@ -69,9 +69,16 @@ def spelling(protocol: Protocol) -> Findings:
         "member": {member for sort in protocol.sorts for member in sort.members or ()},
         "variable": {name.rpartition(".")[0] if re.search(r"\.\d+$", name) else name for name in bound},
     }
-    for threat in protocol.threats:
-        if not threat.id.isprintable() or threat.id != threat.id.strip():
-            yield f"threat model {threat.id!r}", "has an id that cannot be read aloud: use letters, digits, - and _"
+    stated = {
+        "threat model": [threat.id for threat in protocol.threats],
+        "claim": [claim.name for claim in protocol.claims] + [claim.name for claim in protocol.lemma_claims],
+        "lemma": [lemma.name for lemma in protocol.lemmas],
+        "liveness": [live.name for live in protocol.liveness],
+    }
+    for what, each in stated.items():
+        for name in each:
+            if not name.isprintable() or name != name.strip():
+                yield f"{what} {name!r}", "has a name that cannot be read aloud: use letters, digits, - and _"
     for goal in protocol.goals:
         if goal.name.startswith("$"):
             yield f"goal {goal.name}", "has a name that begins like what engines name: let it begin with a letter"

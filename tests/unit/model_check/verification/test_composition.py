@@ -159,7 +159,7 @@ STANDINGS = {
         0,
         {"one-owner": "proved", "held_coins_are_gone": "proved", "known": "proved", "seen_are_known": "proved"},
     ),
-    "false_claim": (1, {"one-owner": "proved", "hoarded": "refuted", "held_coins_are_gone": "proved"}),
+    "false_claim": (1, {"one-owner": "proved", "is hoarded": "refuted", "held_coins_are_gone": "proved"}),
 }
 
 
@@ -187,7 +187,8 @@ def test_a_false_lemma_spoils_what_rests_on_it_and_is_refuted_by_exploring_alone
     assert (found["status"], found["rests_on"], found["failing"]) == ("unknown", ["nobody_has_any"], [])
     assert "its proof rests on nobody_has_any, not proved" in found["detail"]
     ran = carnet("verify", f"{FILE}:false_claim", "--jobs", "1")
-    assert "hoarded is violated under anyone" in ran.out
+    assert "is hoarded is violated under anyone" in ran.out
+    assert "--threat anyone --claim 'is hoarded'\n" in ran.out
     assert "without a proof" not in ran.out
     found = told("wrong_lemma", "--engine", "induction")["nobody_has_two"]
     assert (found["status"], found["trace"]) == ("not inductive", None)

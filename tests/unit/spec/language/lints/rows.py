@@ -458,6 +458,7 @@ ABOUT_WORDS: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "two assumptions of an id": ("names", (assume, assume), "two assumptions are called 'A1'"),
     "two goals of a name": ("names", (goal("x"), goal("y")), "two goals are called 'holds'"),
     "a threat model that cannot be read aloud": ("spelling", (lambda d: d.threat(" a\nb", "odd"),), "' a\\nb'"),
+    "a claim that cannot be read aloud": ("spelling", (claim(secret, name="a\nb"),), "claim 'a\\nb'"),
     "no sentence": ("sentence", (act(pass_on, says=" "),), "say in 'says' what happens"),
     "no sentence for a goal": ("sentence", (goal(""),), "has no sentence"),
     "a place for no parameter": ("places", (act(pass_on, says="{a} sends {it}"),), "place {it}, but the parameters"),
