@@ -16,14 +16,9 @@ from carnet_check.engines.registry import ENGINES
 from carnet_check.loading.families import registered_families
 from carnet_spec.language import Family
 from carnet_spec.protocols.gpu_travelling import FAMILY
-from tests.repo.tracked import read, tracked_python
+from tests.repo.tracked import parsed, read, tracked_python
 
 CHECKER = Path("model_check/carnet_check")
-
-
-@functools.cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(read(path))
 
 
 def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:

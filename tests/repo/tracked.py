@@ -1,5 +1,6 @@
 """The files that git tracks, read once: what the tests of the repository's rules look at."""
 
+import ast
 import functools
 import subprocess
 from pathlib import Path
@@ -22,3 +23,9 @@ def tracked_python() -> tuple[Path, ...]:
 def read(path: Path) -> str:
     """Read one tracked file as text, replacing bytes that are not UTF-8."""
     return (ROOT / path).read_text(encoding="utf-8", errors="replace")
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """Parse one tracked file of Python."""
+    return ast.parse(read(path))

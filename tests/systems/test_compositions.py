@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from carnet_check.certificates.file import load_certificates, place_of
-from carnet_check.certificates.production import cores
+from carnet_check.certificates.judging import cores
 from carnet_check.engines.interface import ComparesFormulas
 from carnet_check.engines.proving.solver import load_hints
 from carnet_check.engines.registry import able

@@ -10,6 +10,7 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.induction import try_claims
 from carnet_check.engines.induction.induction import ClaimProofs
 from carnet_check.engines.induction.solving import Workers
+from carnet_check.engines.proving.certified import fitting_cores
 from carnet_check.loading.families import axiom_violations, load
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Profile
@@ -67,8 +68,10 @@ def solver_of(id: str) -> Workers:
 
 @functools.cache
 def proofs_of(id: str) -> ClaimProofs:
-    """Prove the claims of a protocol's main variant."""
-    return try_claims(PROTOCOLS[id], workers=solver_of(id))
+    """Prove the claims of a protocol's main variant, with what its certificates rest on tried first."""
+    source, protocol = SOURCES[id], PROTOCOLS[id]
+    hints = {name: core for each in protocol.threats for name, core in fitting_cores(source, protocol, each).items()}
+    return try_claims(protocol, workers=solver_of(id), hints=hints)
 
 
 def assert_proved(proofs: ClaimProofs, expected: set[tuple[str, str]]) -> None:

@@ -294,7 +294,7 @@ def _redundant(target: AttackTarget, jobs: int, progress: Say) -> str:
     def watch(done: int, total: int) -> None:
         progress(f"trying to prove that there is no attack: {done} of {total} obligations")
 
-    if not able(ProvesWeakened).proves_weakened(target.protocol, threat, target.claims, jobs, watch):
+    if not able(ProvesWeakened).proves_weakened(target.source, target.protocol, threat, target.claims, jobs, watch):
         progress("not every claim is proved; searching on")
         return ""
     under = target.threat.id

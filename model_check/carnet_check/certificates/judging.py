@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from carnet_check.certificates.file import DIGITS, Entry, LayerCertificates, LayerKey, Layout, tokens_of
+from carnet_check.certificates.file import DIGITS, Certificates, Entry, LayerCertificates, LayerKey, Layout, tokens_of
 from carnet_check.exports.obligation_text import NoSuchHypothesisError, Provable, Writer, digest, select_hypotheses
 from carnet_check.kernel.checker import Refused, Step, check
 from carnet_check.kernel.reader import read_obligation, read_refutation
@@ -99,6 +99,34 @@ def certified_conditions(
     """Yield the conditions of liveness properties that have a certificate, each once."""
     every = {each.id: each for tried in properties.values() for attempt in tried for each in attempt.obligations}
     yield from ((each, entries[id]) for id, each in every.items() if id in entries)
+
+
+# --------------------------------------------------------------------------------------------------
+# The hypotheses that certificates use, if these are bound to the present obligations.
+
+
+def cores(certificates: Certificates, layers: Iterable[Layer]) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """Return the hypotheses that each valid certificate uses, by variant and obligation id."""
+    writer = Writer()
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for layer in layers:
+        asked = LayerObligations.of(layer)
+        entries = asked.entries(certificates.layers.get(key_of(layer)))
+        fitting = {
+            each.id: entry.hypotheses
+            for each in asked
+            if (entry := entries.get(each.id)) is not None and _fits(entry, each, writer)
+        }
+        for each in obligations(layer):
+            own = asked.skipped[each.invariant.name] if each.skipped else each
+            if own.id in fitting:
+                found[layer.protocol.variant, each.id] = fitting[own.id]
+    return found
+
+
+def _fits(entry: Entry, obligation: Provable, writer: Writer) -> bool:
+    known = {each.name for each in obligation.hypotheses}
+    return known.issuperset(entry.hypotheses) and entry.is_of(digest(writer.text(obligation, entry.hypotheses)))
 
 
 # --------------------------------------------------------------------------------------------------

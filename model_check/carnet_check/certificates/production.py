@@ -22,7 +22,7 @@ from carnet_check.certificates.judging import (
     with_used_hypotheses,
 )
 from carnet_check.certificates.producing.refutation import NotFound, find_refutation
-from carnet_check.exports.obligation_text import Provable, Writer, digest
+from carnet_check.exports.obligation_text import Provable, Writer
 from carnet_check.kernel.checker import Refused
 from carnet_check.kernel.reader import read_obligation
 from carnet_check.loading.families import load
@@ -170,34 +170,6 @@ class Production:
         for pair, entry in found:
             if entry is not None and entry not in (known := self._like.setdefault(pair, [])):
                 known.append(entry)
-
-
-# --------------------------------------------------------------------------------------------------
-# The hypotheses that certificates use, if these are bound to the present obligations.
-
-
-def cores(certificates: Certificates, layers: Iterable[Layer]) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """Return the hypotheses that each valid certificate uses, by variant and obligation id."""
-    writer = Writer()
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
-    for layer in layers:
-        asked = LayerObligations.of(layer)
-        entries = asked.entries(certificates.layers.get(key_of(layer)))
-        fitting = {
-            each.id: entry.hypotheses
-            for each in asked
-            if (entry := entries.get(each.id)) is not None and _fits(entry, each, writer)
-        }
-        for each in obligations(layer):
-            own = asked.skipped[each.invariant.name] if each.skipped else each
-            if own.id in fitting:
-                found[layer.protocol.variant, each.id] = fitting[own.id]
-    return found
-
-
-def _fits(entry: Entry, obligation: Provable, writer: Writer) -> bool:
-    known = {each.name for each in obligation.hypotheses}
-    return known.issuperset(entry.hypotheses) and entry.is_of(digest(writer.text(obligation, entry.hypotheses)))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -8,9 +8,8 @@ import click
 
 from carnet_check.certificates.file import NAME, Certificates, load_certificates, place_of, save_certificates
 from carnet_check.certificates.folder import SYSTEMS
-from carnet_check.certificates.judging import certified_conditions
+from carnet_check.certificates.judging import certified_conditions, cores
 from carnet_check.certificates.production import Production, ProductionReport, Workers
-from carnet_check.certificates.production import cores as used
 from carnet_check.commands import common
 from carnet_check.commands.export import ObligationFolder, clear_protocols, write_protocol
 from carnet_check.engines.interface import HasProofHints
@@ -98,7 +97,7 @@ def _write_folder(out: Path, every: Sequence[tuple[Layer, ...]], certificates: C
         lively = dict(certified_conditions(attempts(variant_layers), entries))
         kept = {(each.variant, each.id): entry.hypotheses for each, entry in lively.items()}
         stated: list[Provable] = [each for layer in variant_layers for each in obligations(layer)]
-        for row in rows([*stated, *lively], {**used(certificates, variant_layers), **kept}):
+        for row in rows([*stated, *lively], {**cores(certificates, variant_layers), **kept}):
             if row.digest not in folder.files:
                 folder.add(row.digest, row.smtlib)
             cells.append(row.cells())

@@ -13,7 +13,7 @@ import click
 
 from carnet_check.attacks.hunt import AttackTarget, attack_target
 from carnet_check.certificates.file import load_certificates, place_of
-from carnet_check.certificates.production import cores
+from carnet_check.certificates.judging import cores
 from carnet_check.commands import common
 from carnet_check.engines.exploration import Caps
 from carnet_check.engines.interface import Observed, Observes

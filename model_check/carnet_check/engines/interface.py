@@ -4,7 +4,6 @@ An engine is an instance of a subclass of :class:`Engine`. The texts about it in
 establishes, its budget, its requirements) are its own data. A capability of some engines (visiting states, proving
 liveness, deciding what can never happen, answering single obligations) is a separate class, from which an engine
 inherits. Generic code asks the registry for engines with a capability, never for an engine by name.
-
 docs/how-to/add-an-engine.md says how to add an engine. Decided in docs/adr/0017-one-interface-for-engines.md.
 """
 
@@ -418,6 +417,7 @@ class ProvesWeakened(Engine):
     @abstractmethod
     def proves_weakened(
         self,
+        source: Source,
         protocol: Protocol,
         threat: Threat | None,
         claims: Collection[str],

@@ -15,6 +15,7 @@ from carnet_check.engines.induction.induction import (
     answers_to,
     attempts,
     houdini,
+    mutable_symbols,
     prove,
     try_claims,
 )
@@ -62,7 +63,7 @@ from carnet_check.engines.interface import (
     Strengthens,
     Task,
 )
-from carnet_check.engines.proving.certified import CertifiedDesign, check_designs
+from carnet_check.engines.proving.certified import CertifiedDesign, check_designs, fitting_cores
 from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome, Unbounded
 from carnet_check.engines.proving.solver import (
     Z3,
@@ -352,6 +353,7 @@ class Induction(
 
     def proves_weakened(
         self,
+        source: Source,
         protocol: Protocol,
         threat: Threat | None,
         claims: Collection[str],
@@ -363,7 +365,16 @@ class Induction(
         def answered(done: int, total: int, _: SolverAnswer) -> None:
             progress(done, total)
 
-        left = houdini(protocol, threat, claims=claims, together=True, jobs=jobs, rlimit=self.rlimit, progress=answered)
+        left = houdini(
+            protocol,
+            threat,
+            claims=claims,
+            together=True,
+            jobs=jobs,
+            rlimit=self.rlimit,
+            progress=answered,
+            expected=fitting_cores(source, protocol, threat),
+        )
         return all(left.claim(name).proved for name in claims)
 
     def contradictory(self, formulas: Mapping[str, terms.Term]) -> bool | None:
@@ -514,7 +525,7 @@ class SolverSteps(StepProofs):
             if each.goal == terms.TRUE:
                 yield self._told(SolverAnswer(each.id, SolverOutcome.PROVED))
             else:
-                tried = attempts(each, each.shared, self._hints.get(each.id))
+                tried = attempts(each, mutable_symbols(each.shared), self._hints.get(each.id))
                 yield self._asked(subject, Question(each.id, each.negated_goal, each.own_statements, tried))
 
     def _asked(self, subject: System, question: Question) -> ObligationAnswer:

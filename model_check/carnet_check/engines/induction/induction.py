@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from types import MappingProxyType
 
 from carnet_check.engines.induction.obligations import FRESH_VALUES_DIFFER, Obligation, System, obligations_of, system
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, Workers
@@ -82,12 +83,13 @@ def answers_to(
     """Yield the answer to each obligation of ``asked``, with the invariants of ``subject`` as hypotheses."""
     yield from (SolverAnswer(each.id, SolverOutcome.PROVED) for each in asked if each.goal == TRUE)
     for stepping, shared in ((False, subject.init_hypotheses), (True, subject.step_hypotheses)):
+        mutable = mutable_symbols(shared)
         questions = tuple(
             Question(
                 each.id,
                 each.negated_goal,
                 each.own_statements,
-                attempts(each, shared, hints.get(each.id)),
+                attempts(each, mutable, hints.get(each.id)),
                 (*each.of_defences, *(name for name in shared if not name.startswith("inv:"))),
             )
             for each in asked
@@ -98,23 +100,30 @@ def answers_to(
             yield from workers.answers(batch)
 
 
+def mutable_symbols(hypotheses: Mapping[str, Statement]) -> dict[str, frozenset[str]]:
+    """Return the symbols of the state that each hypothesis reads."""
+    return {
+        name: frozenset(symbol for symbol in said.symbols if symbol.startswith("now."))
+        for name, said in hypotheses.items()
+    }
+
+
 def attempts(
-    obligation: Obligation, shared: Mapping[str, Statement], hint: tuple[str, ...] | None
+    obligation: Obligation, shared: Mapping[str, Set[str]], hint: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the sets of hypotheses to try: a hint, or those that read the same mutable symbols; then all."""
+    """Return the sets of hypotheses to try: a hint, those that read the same mutable symbols, then all.
+
+    ``shared`` are the hypotheses of all obligations, each with the mutable symbols that it reads.
+    """
     every = (*shared, *obligation.own)
-    first = _near(obligation, shared) if hint is None else tuple(name for name in every if name in hint)
-    return (first, every) if len(first) < len(every) else (every,)
+    hinted = [tuple(name for name in every if name in hint)] if hint is not None else []
+    return tuple(dict.fromkeys((*hinted, _near(obligation, shared), every)))
 
 
-def _near(obligation: Obligation, shared: Mapping[str, Statement]) -> tuple[str, ...]:
+def _near(obligation: Obligation, shared: Mapping[str, Set[str]]) -> tuple[str, ...]:
     spoken = {name for said in obligation.statements for name in said.symbols}
-    near = (
-        name
-        for name, said in shared.items()
-        if name == f"inv:{obligation.invariant.name}"
-        or all(symbol in spoken for symbol in said.symbols if symbol.startswith("now."))
-    )
+    own = f"inv:{obligation.invariant.name}"
+    near = (name for name, symbols in shared.items() if name == own or symbols <= spoken)
     return (*near, *obligation.own)
 
 
@@ -376,35 +385,41 @@ def houdini(
     rlimit: int = DEFAULT_RLIMIT,
     progress: Progress | None = None,
     hints: Hints | None = None,
+    expected: Hints = MappingProxyType({}),
     workers: Workers | None = None,
 ) -> Houdini:
     """Drop the invariants of ``protocol`` that are not inductive, until a fixpoint.
 
     With ``claims``, only invariants that these and ``lemmas`` depend on are checked, until all of them are dropped, or,
-    with ``together``, until the first of them is. The other arguments are those of :func:`prove`.
+    with ``together``, until the first of them is. Obligations that are ``expected`` to be proved from these hypotheses
+    are asked last: where one of the others fails, most of them need not be asked. The other arguments are those of
+    :func:`prove`.
     """
     started = time.perf_counter()
-    search = _Search(system(protocol, threat), baselines)
-    hints = load_hints(protocol) if hints is None else hints
+    search = _Search(system(protocol, threat), baselines, expected)
+    hints = {**(load_hints(protocol) if hints is None else hints), **expected}
     wanted = None if claims is None else {*(protocol.claim(name).checked.name for name in claims), *lemmas}
     needed = wanted if together and wanted else set[str]()
     rounds = 0
     with workers or Workers(jobs) as pool:
-        while needed.isdisjoint(search.dropped) and (open_ := search.open(wanted)):
-            open_.sort(key=lambda each: each.invariant.name not in needed)
-            answers = answers_to(open_, search.kept(), hints, rlimit, pool)
-            rounds += search.drop(open_, answers, progress, needed)
+        for expected_answers in (search.expected, dict[str, SolverAnswer]()):
+            search.expected = expected_answers
+            while needed.isdisjoint(search.dropped) and (open_ := search.open(wanted)):
+                open_.sort(key=lambda each: each.invariant.name not in needed)
+                answers = answers_to(open_, search.kept(), hints, rlimit, pool)
+                rounds += search.drop(open_, answers, progress, needed)
     proof = search.proof(time.perf_counter() - started)
     return Houdini(proof, search.dropped, rounds, search.asked, complete=not search.open(None))
 
 
 class _Search:
-    """The invariants dropped so far, and the proofs that are still valid."""
+    """The invariants dropped so far, the proofs that are still valid, and the answers that are expected for now."""
 
-    def __init__(self, subject: System, baselines: Sequence[ProofResult]) -> None:
+    def __init__(self, subject: System, baselines: Sequence[ProofResult], expected: Hints) -> None:
         self._subject = subject
         self._obligations = {each.id: each for each in obligations_of(subject)}
         self._answers = taken_over(self._obligations, baselines)
+        self.expected = {id: SolverAnswer(id, SolverOutcome.PROVED, core) for id, core in expected.items()}
         self.dropped: dict[str, tuple[str, ...]] = {}
         self.asked = 0
 
@@ -414,10 +429,9 @@ class _Search:
 
     def open(self, wanted: Collection[str] | None) -> list[Obligation]:
         looked_at = self._rested_on(wanted)
+        answered = self.expected | self._answers
         return [
-            each
-            for each in self._obligations.values()
-            if each.invariant.name in looked_at and each.id not in self._answers
+            each for each in self._obligations.values() if each.invariant.name in looked_at and each.id not in answered
         ]
 
     def _rested_on(self, wanted: Collection[str] | None) -> set[str]:
@@ -445,10 +459,13 @@ class _Search:
         self.dropped |= {name: tuple(sorted(ids)) for name, ids in fell.items()}
         # Keep the proofs that use no dropped invariant: fewer hypotheses cannot harm them
         gone = {f"inv:{name}" for name in fell}
-        self._answers = {id: answer for id, answer in self._answers.items() if gone.isdisjoint(answer.core)}
+        self._answers, self.expected = (
+            {id: answer for id, answer in answers.items() if gone.isdisjoint(answer.core)}
+            for answers in (self._answers, self.expected)
+        )
         return bool(fell)
 
     def proof(self, seconds: float) -> ProofResult:
         left = {id: each for id, each in self._obligations.items() if each.invariant.name not in self.dropped}
-        answers = {id: self._answers[id] for id in left if id in self._answers}
-        return ProofResult(self.kept(), left, answers, seconds)
+        answered = self.expected | self._answers
+        return ProofResult(self.kept(), left, {id: answered[id] for id in left if id in answered}, seconds)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -27,15 +27,16 @@ from carnet_check.certificates.file import (
     load_certificates,
     place_of,
 )
-from carnet_check.certificates.judging import Accepted, Judge, LayerObligations, certified_conditions, key_of
+from carnet_check.certificates.judging import Accepted, Judge, LayerObligations, certified_conditions, cores, key_of
 from carnet_check.engines.interface import InvariantStatus, LivenessAnswer, Plan, Status
 from carnet_check.engines.proving.composition import Composition, SolverAnswer, SolverOutcome, liveness_of
+from carnet_check.engines.proving.solver import Hints
 from carnet_check.exports.obligation_text import Provable, Writer
 from carnet_check.loading.families import Source, load
 from carnet_check.obligations import LivenessAttempt, attempts, layers
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
-from carnet_spec.language import SpecificationError
+from carnet_spec.language import Protocol, SpecificationError, Threat
 
 MOST_TOKENS = 1_000_000  #: The most tokens that a certificate may have.
 FEW = 1_000  #: Checking fewer certificates than this takes less time than starting a process.
@@ -74,10 +75,9 @@ class CertifiedDesign:
             here = layer is None or layer.id == threat or (alone and not threat and not _of_threat(answer))
             if here and answer.outcome is SolverOutcome.PROVED:
                 id = each.id.removeprefix(each.layer.prefix)
-                core = dict.fromkeys(FRESH if name.startswith("fresh:") else name for name in answer.core)
                 changes, read = each.action.updates if each.action else (), each.statement.symbols
                 updates = (f"update:{update.name}" for update in changes if update.symbol.name in read)
-                found[id] = replace(answer, id=id, core=(*core, *updates))
+                found[id] = replace(answer, id=id, core=(*_in_induction(answer.core), *updates))
         return found
 
     def standings(self) -> Iterator[InvariantStatus]:
@@ -130,6 +130,24 @@ class _Judgement:
     obligation: str
     why: str
     hypotheses: tuple[str, ...]
+
+
+def fitting_cores(source: Source, protocol: Protocol, threat: Threat | None) -> Hints:
+    """Return the hypotheses of the certificates that fit a design, by the ids of obligations without threat models.
+
+    The kernel is not asked about these certificates, so nothing is proved by them.
+    """
+    place, found = place_of(source), dict[str, tuple[str, ...]]()
+    with contextlib.suppress(BadCertificateFile, SpecificationError):
+        certificates = load_certificates(place) if place else Certificates({})
+        for layer in (each for each in layers(protocol) if each.threat in (None, threat)):
+            for (_, id), core in cores(certificates, [layer]).items():
+                found[id.removeprefix(layer.prefix)] = _in_induction(core)
+    return found
+
+
+def _in_induction(core: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(FRESH if name.startswith("fresh:") else name for name in core))
 
 
 def check_designs(

@@ -32,6 +32,7 @@ from carnet_check.certificates.file import (
     save_certificates,
 )
 from carnet_check.certificates.folder import OF_NO_LAYER, UNDER_NONE, Pair, required_claims
+from carnet_check.certificates.judging import cores
 from carnet_check.certificates.producing.refutation import NotFound
 from carnet_check.certificates.production import (
     Answer,
@@ -42,7 +43,6 @@ from carnet_check.certificates.production import (
     Workers,
     answers,
     certificate,
-    cores,
 )
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_text import Writer

@@ -186,6 +186,18 @@ def test_claims_that_are_wanted_together_are_given_up_with_the_first_that_falls(
     assert all(houdini(LESSON, jobs=1, claims=claims[:2], together=True).claim(name).proved for name in claims[:2])
 
 
+def test_what_is_expected_is_asked_last_and_proves_nothing(general: ProofResult) -> None:
+    careless = draft().protocol(without=("screening",))
+    cores = {id: answer.core for id, answer in general.answers.items() if answer.outcome is SolverOutcome.PROVED}
+    right = {id: core for id, core in cores.items() if id != "step/tell/told_are_honest"}
+    fresh, helped, misled = (
+        houdini(careless, jobs=1, claims=["secrecy"], together=True, expected=each) for each in ({}, right, cores)
+    )
+    for found in (fresh, helped, misled):
+        assert found.claim("secrecy").missing == ("step/learn/secrecy",)
+    assert helped.asked < fresh.asked
+
+
 def test_what_survives_is_a_proof_by_itself(general: ProofResult) -> None:
     found = houdini(LESSON, jobs=1, baselines=[general])
     assert set(found.dropped) == {"wrong"}
