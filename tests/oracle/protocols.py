@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from carnet_spec.language import Effect, Eventually, Given, Kind, Sort, Symbol, Term, terms
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.terms import BOOL, FALSE, TRUE, And, Apply, Equal, Exists, Implies, Not, Var
+from carnet_spec.language.terms import BOOL, FALSE, TRUE, And, Apply, Equal, Exists, Implies, Not, Or, Var
 from tests.oracle.recipe import ActionRecipe, ClaimRecipe, Closed, GuardRecipe, Params, Parts, Recipe, UpdateRecipe
 from tests.oracle.steps import (
     Reading,
@@ -276,17 +276,21 @@ def lively_recipes(draw: st.DrawFn) -> Recipe:
     """Draw a protocol that also says what happens in the end, denies something, and expects claims to fall."""
     recipe = draw(recipes())
     parts, words = recipe.parts, recipe.words
-    claims = [draw(_expected(replace(claim, stated=_denied(claim.stated)))) for claim in parts.claims]
+    claims = [draw(_expected(replace(claim, stated=_in_other_words(claim.stated)))) for claim in parts.claims]
     taken = [each for each in parts.actions if each.by == HONEST and not (each.rule or each.added or each.shortcut_of)]
     found = [draw(_happenings(words, taken, f"live{n}")) for n in range(draw(draw_in((2, 1, 3))))]
     happening = tuple(live for live in found if live is not None)
     return replace(recipe, parts=replace(parts, claims=tuple(claims), liveness=happening))
 
 
-def _denied(closed: Closed) -> Closed:
-    """Say that something never holds as authors may, too: it implies ``false``."""
+def _in_other_words(closed: Closed) -> Closed:
+    """State a claim as authors may, too: what never holds implies ``false``, and of two implications one uses ``~``."""
     name, params, body = closed
-    return (name, params, Implies(body.body, FALSE)) if isinstance(body, Not) else closed
+    if isinstance(body, Not):
+        return name, params, Implies(body.body, FALSE)
+    if isinstance(body, Implies) and name in CLAIMS[::2]:
+        return name, params, Or((Not(body.premise), body.conclusion))
+    return closed
 
 
 @st.composite

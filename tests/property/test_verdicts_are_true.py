@@ -268,7 +268,7 @@ def test_verdicts_on_random_protocols_are_true() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(SECONDS)
 def test_verdicts_on_random_protocols_that_say_what_happens_in_the_end_are_true() -> None:
-    """They also deny something by an implication of false, and expect some claims to fall."""
+    """They also say ``p >> false`` and ``~p | q``, and expect some claims to be violated."""
     counted = tally(lively_recipes(), LIVELY_COUNT)
     assert not counted.untrue, f"{counted.text()}\n{counted.smallest(counted.untrue)}"
     for least in ("induction PROVED", "explicit EXHAUSTED", "explicit VIOLATED", "explicit VACUOUS"):
