@@ -11,9 +11,18 @@ from carnet_check.certificates.file import DIGITS, Certificates, Entry, LayerCer
 from carnet_check.exports.obligation_text import NoSuchHypothesisError, Provable, Writer, digest, select_hypotheses
 from carnet_check.kernel.checker import Refused, Step, check
 from carnet_check.kernel.reader import read_obligation, read_refutation
-from carnet_check.obligations import GOAL, Layer, LivenessAttempt, LivenessObligation, Obligation, obligations
+from carnet_check.obligations import (
+    GOAL,
+    Hypothesis,
+    Layer,
+    LivenessAttempt,
+    LivenessObligation,
+    Obligation,
+    obligations,
+)
 from carnet_command.worker import Lost
 from carnet_command.workers import Pool
+from carnet_spec.language.terms import Apply
 
 # -- Which obligations have certificates of their own, and where in a file these are ---------------
 #
@@ -225,6 +234,7 @@ def _answered(batch: tuple[Bound, ...]) -> Iterator[tuple[Identity, str]]:
 # Whether a certificate proves an obligation: its text is generated again, and the kernel checks the certificate.
 
 Accepted = set[Identity]  #: The certificates that the kernel accepted.
+NO_CERTIFICATE = "there is no certificate"
 
 
 class Judge:
@@ -238,10 +248,28 @@ class Judge:
         self.writer = Writer()
         self.accepted: Accepted = set() if accepted is None else accepted
         self._most = most
+        self._judged: dict[tuple[Entry, tuple[Apply, ...], tuple[Hypothesis, ...]], str] = {}
 
     def why_refused(self, obligation: Provable, entry: Entry | None) -> str:
         """Return why a certificate does not prove the present obligation, or an empty text if it does."""
-        bound = self.bound(obligation, entry)
+        if entry is None:
+            return NO_CERTIFICATE
+        used = self._used(obligation, entry)
+        if isinstance(used, str):
+            return used
+        asked = entry, obligation.constants, used
+        if asked not in self._judged:
+            self._judged[asked] = self._why_refused(self._bound(obligation, entry, used))
+        return self._judged[asked]
+
+    def bound(self, obligation: Provable, entry: Entry | None) -> Bound | str:
+        """Return a certificate with the present text of its obligation, or why it is not bound to that text."""
+        if entry is None:
+            return NO_CERTIFICATE
+        used = self._used(obligation, entry)
+        return used if isinstance(used, str) else self._bound(obligation, entry, used)
+
+    def _why_refused(self, bound: Bound | str) -> str:
         if isinstance(bound, str):
             return bound
         why = "" if bound.identity in self.accepted else bound.why_refused()
@@ -249,10 +277,8 @@ class Judge:
             self.accepted.add(bound.identity)
         return why
 
-    def bound(self, obligation: Provable, entry: Entry | None) -> Bound | str:
-        """Return a certificate with the present text of its obligation, or why it is not bound to that text."""
-        if entry is None:
-            return "there is no certificate"
+    def _used(self, obligation: Provable, entry: Entry) -> tuple[Hypothesis, ...] | str:
+        """Return the hypotheses that a certificate uses, or why it cannot be of this obligation."""
         if self._most is not None and entry.tokens.count(" ") >= self._most:
             return f"its certificate has more than {self._most:,} tokens"
         try:
@@ -261,6 +287,9 @@ class Judge:
             return "the certificate is stale: it uses a hypothesis that is not there any more"
         if not entry.goes_through(each.name for each in used if each.name != GOAL):
             return "the certificate is refused: it does not name its hypotheses once and in order"
+        return used
+
+    def _bound(self, obligation: Provable, entry: Entry, used: tuple[Hypothesis, ...]) -> Bound | str:
         text = self.writer.stated(obligation, used)
         full = digest(text)
         if not entry.is_of(full):

@@ -28,6 +28,7 @@ from carnet_check.obligations.reading import (
     language_of,
     nest,
     part_of_id,
+    shared_hypothesis,
     steps_of,
 )
 from carnet_check.reserved_symbols import Purpose, stand_in
@@ -198,7 +199,8 @@ class LivenessObligation:
     @cached_property
     def goal(self) -> Hypothesis:
         """The negated goal."""
-        return Hypothesis(GOAL, terms.Not(precondition(self.after, self.steps.changes) if self.steps else self.after))
+        after = precondition(self.after, self.steps.changes) if self.steps else self.after
+        return shared_hypothesis(GOAL, terms.Not(after))
 
     @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
@@ -258,7 +260,7 @@ class _Reading:
         self._language = Language(declared.sorts, {**declared.symbols, **own})
         self._given = (*layer.reading.axioms, *(each.hypothesis for each in layer.claimed))
         self._variant, self._constants = layer.protocol.variant, constants
-        self._steps: dict[Action, Steps] = {}
+        self._steps = {id(each.action): each for each in layer.reading.steps}
 
     def obligation(self, condition: Condition) -> LivenessObligation:
         reader = self._language.at(condition.id, ())
@@ -268,12 +270,12 @@ class _Reading:
             self._variant,
             self._given,
             (*self._constants, *(steps.constants if steps else ())),
-            Hypothesis(BEFORE, reader.formula(condition.before)),
+            shared_hypothesis(BEFORE, reader.formula(condition.before)),
             reader.formula(condition.after),
             steps,
         )
 
     def _steps_of(self, action: Action) -> Steps:
-        if action not in self._steps:
-            self._steps[action] = steps_of(action, self._language)
-        return self._steps[action]
+        if id(action) not in self._steps:  # steps keep their action, so no other has its id
+            self._steps[id(action)] = steps_of(action, self._language)
+        return self._steps[id(action)]

@@ -95,7 +95,7 @@ def _replaced(formula: Term, stays: Callable[[Symbol], bool], function_is: Funct
 # -- after a step ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Change:
     """An update whose parameters are constants: a place of its pattern is a term, or open and matches any argument."""
 

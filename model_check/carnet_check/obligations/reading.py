@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,11 @@ class Hypothesis:
 
     name: str
     formula: Term
+
+
+SHARED = 1 << 13  #: The most hypotheses, changes and goals that are kept for other designs, which have many alike.
+shared_hypothesis = functools.lru_cache(SHARED)(Hypothesis)
+_shared_change = functools.lru_cache(SHARED)(Change)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -83,7 +89,10 @@ def read_protocol(protocol: Protocol) -> Reading:
     return Reading(
         protocol,
         (
-            *(Hypothesis(f"sort:{sort.name}", terms.Exists((terms.Var("x", sort),), terms.TRUE)) for sort in sorts),
+            *(
+                shared_hypothesis(f"sort:{sort.name}", terms.Exists((terms.Var("x", sort),), terms.TRUE))
+                for sort in sorts
+            ),
             *(_axiom("axiom", axiom, language) for axiom in protocol.axioms),
         ),
         {threat.id: tuple(_threat_axioms(threat.id, threat.axioms, language)) for threat in protocol.threats},
@@ -95,7 +104,7 @@ def read_protocol(protocol: Protocol) -> Reading:
 
 def _axiom(kind: str, axiom: Axiom, language: Language) -> Hypothesis:
     formula = language.at(f"axiom '{axiom.name}'", (), rigid=True).formula(axiom.formula)
-    return Hypothesis(f"{kind}:{axiom.name}", formula)
+    return shared_hypothesis(f"{kind}:{axiom.name}", formula)
 
 
 def _threat_axioms(id: str, axioms: tuple[Axiom, ...], language: Language) -> Iterator[Hypothesis]:
@@ -107,8 +116,8 @@ def _statement(invariant: Invariant, language: Language) -> Statement:
     reader = language.at(f"invariant {invariant.name}", invariant.params)
     formula = quantify(terms.Forall, invariant.params, reader.formula(invariant.body))
     names = frozenset(symbol.name for symbol in terms.symbols_of(formula))
-    hypothesis = Hypothesis(f"inv:{invariant.name}", formula)
-    return Statement(invariant, hypothesis, Hypothesis(GOAL, terms.Not(formula)), names)
+    hypothesis = shared_hypothesis(f"inv:{invariant.name}", formula)
+    return Statement(invariant, hypothesis, shared_hypothesis(GOAL, terms.Not(formula)), names)
 
 
 def _start(initial: Initial, language: Language) -> Start:
@@ -139,7 +148,7 @@ def steps_of(action: Action, language: Language) -> Steps:
     once(f"in {place} the parameter", (var.name for var in action.params))
     values: dict[terms.Var, Term] = {var: stand_in(Purpose.PARAMETER, var) for var in action.params}
     asked = [
-        Hypothesis(
+        shared_hypothesis(
             f"guard:{guard.name}",
             terms.substitute(
                 language.at(f"{place}, guard '{guard.name}'", action.params).formula(guard.formula), values
@@ -164,14 +173,15 @@ def _drawn_apart(action: Action, values: Mapping[terms.Var, Term]) -> Iterator[H
             raise SpecificationError(f"action {action.name} draws {var.name}, which is no parameter of it")
     for first, second in itertools.combinations(action.fresh, 2):
         if first != second and first.sort == second.sort:
-            yield Hypothesis(f"fresh:{first.name},{second.name}", terms.Not(terms.Equal(values[first], values[second])))
+            differ = terms.Not(terms.Equal(values[first], values[second]))
+            yield shared_hypothesis(f"fresh:{first.name},{second.name}", differ)
 
 
 def _change(update: Update, action: Action, reader: Reader, values: Mapping[terms.Var, Term]) -> Change:
     symbol = update.symbol
     _check_update(update, action, reader)
     place = reader.language.at(reader.place, action.params)
-    return Change(
+    return _shared_change(
         symbol,
         update.effect,
         tuple(
@@ -282,8 +292,10 @@ class Obligation:
             return self.statement.denied
         claim = self.statement.hypothesis.formula
         if self.steps is None:
-            return Hypothesis(GOAL, terms.Not(initially(claim, self.layer.reading.starts)))
-        return Hypothesis(GOAL, terms.Not(precondition(claim, self.steps.changes)))
+            return shared_hypothesis(GOAL, terms.Not(initially(claim, self.layer.reading.starts)))
+        changes = self.steps.changes
+        written = sorted(self.statement.symbols & changes.keys())
+        return _goal_after(self.statement.hypothesis, tuple((name, changes[name]) for name in written))
 
     @property
     def likely(self) -> tuple[str, ...]:
@@ -298,6 +310,12 @@ class Obligation:
         if self.steps is None:
             return (*self.layer.assumed, self.goal)
         return (*self.layer.before, *self.steps.asked, self.goal)
+
+
+@functools.lru_cache(SHARED)
+def _goal_after(claim: Hypothesis, changes: tuple[tuple[str, tuple[Change, ...]], ...]) -> Hypothesis:
+    """Return the negated goal of a step; ``changes`` has the updates of each symbol of the claim that it writes."""
+    return Hypothesis(GOAL, terms.Not(precondition(claim.formula, dict(changes))))
 
 
 def layers(protocol: Protocol) -> tuple[Layer, ...]:

@@ -253,6 +253,20 @@ def test_a_certificate_has_to_prove_its_text_and_be_no_longer_than_allowed() -> 
     assert "more than" in judging.Judge(count - 1).why_refused(each, entry)
 
 
+def test_a_certificate_that_was_accepted_is_refused_for_another_obligation_of_the_same_step() -> None:
+    of_steps = [(each, entry) for each, entry in pairs() if each.constants]
+    (one, entry), (other, _) = next(two for two in itertools.pairwise(of_steps) if two[0][0].steps is two[1][0].steps)
+    judge = judging.Judge()
+    assert not judge.why_refused(one, entry)
+    assert judge.why_refused(other, entry) == "the certificate is stale: it is bound to another text"
+    assert not judge.why_refused(one, entry)
+
+
+def test_designs_that_differ_in_a_guard_share_the_goals_of_all_steps() -> None:
+    whole, removed = ([id(each.goal) for each, _ in pairs(*without)] for without in ((), ("fresh-key",)))
+    assert whole == removed
+
+
 def test_a_removed_defence_makes_a_certificate_stale() -> None:
     judge = judging.Judge()
     refused = {each.id: why for each, entry in pairs("fresh-key") if (why := judge.why_refused(each, entry))}
