@@ -23,8 +23,7 @@ class Place(NamedTuple):
     row: Row
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """The condition that a place has ``value``, or, unless ``wanted``, that it has another one.
 
     A relation's value is True.
@@ -68,39 +67,50 @@ def negate(condition: Condition) -> Condition:
 
 
 def some(parts: Iterable[Condition]) -> Condition:
-    """Return the disjunction of conditions, without parts that are false, repeated, or imply another part."""
-    return negate(every(negate(part) for part in parts))
+    """Return the flattened disjunction of conditions, without parts that are false, repeated, or imply another part."""
+    return _joined(Some, False, parts)
 
 
 def every(parts: Iterable[Condition]) -> Condition:
     """Return the flattened conjunction of conditions, without true, repeated or implied parts."""
+    return _joined(Every, True, parts)
+
+
+def _joined(kind: type[Every | Some], neutral: bool, parts: Iterable[Condition]) -> Condition:
+    """Return the conjunction or disjunction of conditions; ``neutral`` is that of none."""
     known: dict[Place, list[Fact]] = {}
     listed: dict[Condition, None] = {}
     for part in parts:
-        for each in part.parts if isinstance(part, Every) else (part,):
-            if each is False:
-                return False
-            if each is True or each in listed:
+        for each in part.parts if isinstance(part, kind) else (part,):
+            if isinstance(each, bool):
+                if each is not neutral:
+                    return each
+                continue
+            if each in listed:
                 continue
             if isinstance(each, Fact):
                 before = known.setdefault(each.place, [])
-                if any(_decides(other, each) is False for other in before):
-                    return False
-                if any(_decides(other, each) for other in before):
+                said = [_decides(other, each, neutral) for other in before]
+                if False in said:
+                    return not neutral
+                if True in said:
                     continue
-                for weaker in [other for other in before if _decides(each, other)]:
-                    before.remove(weaker)
-                    del listed[weaker]
+                for other in [other for other in before if _decides(each, other, neutral)]:
+                    before.remove(other)
+                    del listed[other]
                 before.append(each)
             listed[each] = None
-    return next(iter(listed)) if len(listed) == 1 else Every(tuple(listed)) if listed else True
+    return next(iter(listed)) if len(listed) == 1 else kind(tuple(listed)) if listed else neutral
 
 
-def _decides(known: Fact, asked: Fact) -> bool | None:
-    """Return what one fact says of another about the same place; nothing if it leaves it open."""
+def _decides(known: Fact, asked: Fact, holding: bool = True) -> bool | None:
+    """Return what one fact says of another about the same place; nothing if it leaves it open.
+
+    Unless ``holding``, the negations of both are compared.
+    """
     if known.value == asked.value:
         return known.wanted == asked.wanted
-    return not asked.wanted if known.wanted else None
+    return asked.wanted is not holding if known.wanted is holding else None
 
 
 def facts_in(condition: Condition) -> Iterator[Fact]:

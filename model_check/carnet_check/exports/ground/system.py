@@ -638,9 +638,9 @@ class Reading:
             case terms.Not(body):
                 return negate(self.condition(body, env))
             case terms.And(parts):
-                return self._every(((part, env) for part in parts), True)
+                return self._joined(every, parts, env, False)
             case terms.Or(parts):
-                return negate(self._every(((part, env) for part in parts), False))
+                return self._joined(some, parts, env, True)
             case terms.Implies(premise, conclusion):
                 before = self.condition(premise, env)
                 return True if before is False else some((negate(before), self.condition(conclusion, env)))
@@ -710,15 +710,16 @@ class Reading:
         for row in itertools.product(*(self.instance.of(var.sort) for var in variables)):
             yield {**env, **dict(zip(names, row, strict=True))}
 
-    def _every(self, parts: Iterable[tuple[Term, Env]], wanted: bool) -> Condition:
-        """Return when all formulas hold, or, unless ``wanted``, when none does; one that decides it comes last."""
+    def _joined(
+        self, join: Callable[[Iterable[Condition]], Condition], parts: Sequence[Term], env: Env, decisive: bool
+    ) -> Condition:
+        """Return the conjunction or disjunction of formulas; one that is ``decisive`` is the last to be looked at."""
         found = []
-        for term, env in parts:
-            condition = self.condition(term, env)
-            found.append(condition if wanted else negate(condition))
-            if found[-1] is False:
-                return False
-        return every(found)
+        for term in parts:
+            found.append(self.condition(term, env))
+            if found[-1] is decisive:
+                return decisive
+        return join(found)
 
     def _some(self, bound: Sequence[terms.Var], body: Term, env: Env, *, wanted: bool) -> Condition:
         """Return when a formula holds, or does not, for some elements; those that decide it alone come last."""
