@@ -48,10 +48,10 @@ WRITTEN_BY: Final = (
     *(f"carnet_check/{part}" for part in ("engines/native", "engines/explicit", "exports/ground", "semantics")),
     "carnet_spec/language",
 )
-ABOUT = 8  #: While looking ahead, states are compared whose numbers of set bits differ by less than this.
+ABOUT = 2  #: While looking ahead, states are compared whose numbers of set bits differ by less than this.
 MORE_BITS = 500  #: The bits that states may get while looking ahead, beside twice those that they have.
 #: The most states that are followed to find places without bits, and the most of these that it begins with.
-LOOKED_AHEAD, BEGINNINGS = 100_000, 256
+LOOKED_AHEAD, BEGINNINGS = 16_000, 256
 
 
 class NativeSearch(PackedSearch):
@@ -340,25 +340,29 @@ def look_ahead(model: Model, memos: Sequence[Memo[Moves | None]], states: Iterab
     followed, and these write most places that any state does.
     """
     fired = [rule.fired for rule in model.saturation.rules]
-    beside: dict[tuple[int, int, int], int] = {}  # for a bit, set or clear, among states alike: what was seen beside it
+    beside: dict[tuple[int, int], dict[int, int]] = {}
+    """Among states alike: for each bit, set or clear, what was seen beside it."""
     width = 2 * model.layout.bits + MORE_BITS
     everything = (1 << width) - 1
     waiting = deque((state, 0) for state in states)
-    for _ in range(most):
-        if not waiting:
-            break
+    met: set[int] = set()
+    while waiting and most:
         state, before = waiting.popleft()
-        alike, new = (state & model.layout.spent, state.bit_count() // ABOUT), False
+        if state in met:
+            continue
+        met.add(state)
+        seen_beside, new = beside.setdefault((state & model.layout.spent, state.bit_count() // ABOUT), {}), False
         bits = state | (state ^ everything) << width
         turned = bits & ~before
         while turned:
             bit = turned & -turned
             turned ^= bit
-            seen = beside.get((bit, *alike), 0)
+            seen = seen_beside.get(bit, 0)
             if bits & ~seen:
-                beside[bit, *alike] = seen | bits
+                seen_beside[bit] = seen | bits
                 new = True
         if new:
+            most -= 1
             waiting.extend((after, bits) for moves in moves_from(memos, state) for after in states_after(state, moves))
     model.saturation.forget()
     for rule, before_that in zip(model.saturation.rules, fired, strict=True):
