@@ -127,7 +127,7 @@ def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progre
         if found.problems:
             raise EngineError("; ".join(found.problems))
         if found.violations:
-            return _shown(target, profile, stages)
+            return _end_with_attack(target, profile, stages)
         if found.stopped_by == "interrupt":
             raise KeyboardInterrupt
     covered = "; ".join(f"{found.search.profile.name}: {found.covered}" for found in stages)
@@ -253,7 +253,7 @@ def _search(target: AttackTarget, profile: Profile, caps: Caps, progress: Say) -
     return search_scope(able(Explores), task, target.protocol, scope, watch)
 
 
-def _shown(target: AttackTarget, profile: Profile, stages: list[Coverage]) -> Hunt:
+def _end_with_attack(target: AttackTarget, profile: Profile, stages: list[Coverage]) -> Hunt:
     """Return the hunt that ends with an attack: minimise the shortest violation, and have the interpreter replay it."""
     violations = stages[-1].violations
     order = {name: place for place, name in enumerate(target.claims)}

@@ -328,13 +328,13 @@ def _told_in_full(outcome: CampaignOutcome) -> Iterator[str]:
     for number, row in enumerate(fallen):
         yield f"{row.claim} is violated under {row.threat} in variant {row.variant}:"
         if number < SHOWN_TRACES:
-            yield from _told(outcome, row)
+            yield from _attack_lines(outcome, row)
         yield f"  {outcome.again(row)}"
         yield ""
     yield from unproved_lines(invariants_as_json(outcome), outcome.campaign.request.cti)
 
 
-def _told(outcome: CampaignOutcome, row: Result) -> list[str]:
+def _attack_lines(outcome: CampaignOutcome, row: Result) -> list[str]:
     attack = attack_of(outcome, row)
     return describe_attack(attack.judge, attack.failing, attack.trace, attack.states)
 

@@ -104,7 +104,7 @@ def instance_text(
         _limits(words, protocol, instance, states),
         f"(Threat {_list(encode_value(axiom.value, words.number) for axiom in system.threats.get(threat, ()))})",
         f"(Claims {_list(word(claim) for claim in claims)} {formulas})",
-        f"(Known {_list(_known(words, protocol, states))})",
+        f"(Known {_list(_fact_lines(words, protocol, states))})",
         f"(Fields {_list(_field(each) for each in states.fields)})",
         f"(Rules {_list(str(place) for place, action in enumerate(protocol.actions) if action.deduction)})",
         f"(States {states.rows} {states.bytes_each} {states.start})",
@@ -160,7 +160,7 @@ def _limits(words: _Words, protocol: Protocol, instance: Instance, states: State
     return f"(Limits {_list(pools)} {_list(starting)})"
 
 
-def _known(words: _Words, protocol: Protocol, states: States) -> Iterator[str]:
+def _fact_lines(words: _Words, protocol: Protocol, states: States) -> Iterator[str]:
     facts: dict[str, list[tuple[Row, str | None, Status]]] = {}
     for (name, row, value), status in states.known.items():
         facts.setdefault(name, []).append((row, value, status))

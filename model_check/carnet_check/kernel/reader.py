@@ -113,7 +113,7 @@ class _Reader:
                     raise Refused(f"two hypotheses are called '{name}'")
                 self.hypotheses[name] = self.formula(formula, self.constants, 0)
             case [*_] if self.hypotheses:
-                raise Refused(f"expected an assertion that has a name, not {_shown(words)}")
+                raise Refused(f"expected an assertion that has a name, not {_excerpt(words)}")
             case ["declare-sort", str(name), "0"]:
                 self.sorts.add(self.new_sort(name))
             case ["declare-datatypes", [[str(name), "0"]], [[*members]]] if members:
@@ -125,7 +125,7 @@ class _Reader:
             case ["declare-fun", str(name), [*domain], str(result)]:
                 self.functions[self.new(name)] = (tuple(map(self.sort, domain)), self.sort(result))
             case _:
-                raise Refused(f"expected a declaration or an assertion that has a name, not {_shown(words)}")
+                raise Refused(f"expected a declaration or an assertion that has a name, not {_excerpt(words)}")
 
     def enumerate(self, sort: str, members: Sequence[Expression]) -> None:
         for member in members:
@@ -133,7 +133,7 @@ class _Reader:
                 case [str(name)]:
                     self.members[self.new(name)] = sort
                 case _:
-                    raise Refused(f"expected a member without arguments in '{sort}', not {_shown(member)}")
+                    raise Refused(f"expected a member without arguments in '{sort}', not {_excerpt(member)}")
         self.enumerations[sort] = tuple(name for name, its in self.members.items() if its == sort)
         self.sorts.add(sort)
 
@@ -152,7 +152,7 @@ class _Reader:
 
     def sort(self, name: Expression) -> str:
         if not isinstance(name, str) or name not in self.sorts:
-            raise Refused(f"expected a declared sort, not {_shown(name)}")
+            raise Refused(f"expected a declared sort, not {_excerpt(name)}")
         return name
 
     # -- formulas and terms -------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class _Reader:
                 return self.holds(name, [], variables, depth)
             case [str(name), *arguments] if name in self.relations and arguments:
                 return self.holds(name, arguments, variables, depth)
-        raise Refused(f"expected a formula, not {_shown(words)}")
+        raise Refused(f"expected a formula, not {_excerpt(words)}")
 
     def joined(self, word: str, parts: Sequence[Expression], variables: Variables, depth: int) -> Node:
         return _CALLED.get(word, word), "", tuple(self.formula(part, variables, depth) for part in parts)
@@ -192,7 +192,7 @@ class _Reader:
                     sorts.append(self.sort(sort))
                     inside[name] = (level, sorts[-1])
                 case _:
-                    raise Refused(f"expected a variable and its sort, not {_shown(each)}")
+                    raise Refused(f"expected a variable and its sort, not {_excerpt(each)}")
         formula = self.formula(body, inside, depth + len(sorts))
         for sort in reversed(sorts):
             formula = (quantifier, sort, (formula,))
@@ -220,7 +220,7 @@ class _Reader:
             case [str(name), *arguments] if name in self.functions and arguments:
                 domain, result = self.functions[name]
                 return ("apply", name, self.arguments(name, domain, arguments, variables, depth)), result
-        raise Refused(f"expected a term, not {_shown(words)}")
+        raise Refused(f"expected a term, not {_excerpt(words)}")
 
     def arguments(
         self, name: str, sorts: tuple[Name, ...], words: Sequence[Expression], variables: Variables, depth: int
@@ -231,7 +231,7 @@ class _Reader:
         return tuple(term for term, _ in read)
 
 
-def _shown(words: object) -> str:
+def _excerpt(words: object) -> str:
     return repr(words)[:60]
 
 

@@ -63,7 +63,7 @@ def refuse_sizes(sizes: Mapping[str, int]) -> None:
     """
     for name, size in sizes.items():
         if size > MOST_OF_ONE:
-            raise UsageError(f"the size '{name}' is at most {MOST_OF_ONE:,}, not {_shown(size)}")
+            raise UsageError(f"the size '{name}' is at most {MOST_OF_ONE:,}, not {_size_in_words(size)}")
     if pairs(sizes.values()) > MOST_PAIRS:
         named = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
         raise UsageError(f"an instance of these sizes cannot be laid out, they are too large together: {named}")
@@ -112,7 +112,7 @@ def _rows(instance: Instance, domains: Iterable[tuple[Sort, ...]]) -> int:
     return sum(math.prod(len(instance.of(sort)) for sort in domain) for domain in domains)
 
 
-def _shown(size: int) -> str:
+def _size_in_words(size: int) -> str:
     return f"{size:,}" if size < 10**15 else "a number of more than fifteen digits"
 
 

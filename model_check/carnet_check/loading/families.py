@@ -659,10 +659,10 @@ def _require(what: str, names: set[str], protocol: language.Protocol, family: la
 
     The other designs are built only if the source does not declare the name: a function may generate names.
     """
-    known = _known(what, protocol)
+    known = _known_names(what, protocol)
     unseen = _undeclared(what, names - known, family)
     for variant in family.variants if unseen else ():
-        known |= _known(what, family.protocol(variant))
+        known |= _known_names(what, family.protocol(variant))
         if known >= names:
             return
     for name in sorted(unseen - known):
@@ -694,7 +694,7 @@ def _declared_in(files: tuple[str, ...]) -> tuple[frozenset[str], Mapping[str, l
     return frozenset(re.findall(r'\b(?:rigid_\w+|constant)\(\s*"([^"]*)"', source)), actions
 
 
-def _known(what: str, protocol: language.Protocol) -> set[str]:
+def _known_names(what: str, protocol: language.Protocol) -> set[str]:
     if what == _SYMBOL:
         return {symbol.name for symbol in protocol.symbols if not symbol.mutable}
     if what == _ACTION:
@@ -721,13 +721,15 @@ def same_instances(one: language.Family, other: language.Family) -> bool:
     for variant in one.main:
         protocol = one.protocol(variant)
         for threat, profile in itertools.product(protocol.threats, one.profiles.values()):
-            first, second = (_made(each, each.protocol(variant), threat.id, profile) for each in (one, other))
+            first, second = (
+                _instance_or_error(each, each.protocol(variant), threat.id, profile) for each in (one, other)
+            )
             if first != second:
                 return False
     return True
 
 
-def _made(
+def _instance_or_error(
     family: language.Family, protocol: language.Protocol, threat: str, profile: language.Profile
 ) -> language.Instance | str:
     """Return an instance, or the message of the error; the error itself is reported when the instance is used."""

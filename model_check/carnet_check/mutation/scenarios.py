@@ -133,10 +133,10 @@ def first_values(protocol: Protocol, instance: Instance) -> list[Values]:
     domains = [instance.of(symbol.result) for symbol in early for _ in product(*map(instance.of, symbol.domain))]
     if prod(map(len, domains)) > MOST_FIRST_VALUES:
         return []
-    return [_said(dict(zip(held, values, strict=True))) for values in product(*domains)]
+    return [_tables(dict(zip(held, values, strict=True))) for values in product(*domains)]
 
 
-def _said(values: Mapping[tuple[str, tuple[str, ...]], str]) -> Values:
+def _tables(values: Mapping[tuple[str, tuple[str, ...]], str]) -> Values:
     return {name: {row: value for (other, row), value in values.items() if other == name} for name, _ in values}
 
 

@@ -255,10 +255,10 @@ def _lost(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> Iterat
         if left is None or left > steps:
             told = f"the attack on {each.claim} of {where.words} in {place.words}, {plural(steps, 'step')}, {active}"
             searched = every and all(found.complete or found.depth >= steps for found in runs)
-            yield f"{told}; {_left(left, runs)}", searched
+            yield f"{told}; {_replacement_in_words(left, runs)}", searched
 
 
-def _left(steps: int | None, runs: Sequence[Exploration]) -> str:
+def _replacement_in_words(steps: int | None, runs: Sequence[Exploration]) -> str:
     """Return the words for what replaces an attack: a longer one, none, or an unfinished search."""
     searched = f"{sum(found.states for found in runs):,} states"
     if steps is not None:

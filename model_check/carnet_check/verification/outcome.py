@@ -67,7 +67,7 @@ def diagnose(
             larger = bool(campaign.request.cti) or plan.protocol.variant in wrong
             sizes = campaign.request.source.family.sizes_to_hunt(plan.protocol.variant) if larger else ()
             found += _searched(campaign, plan, answers, mine, (campaign.profile, *sizes), listener)
-    return tuple(_shown(campaign, found, listener))
+    return tuple(_counterexamples(campaign, found, listener))
 
 
 # -- is an unproved invariant false? ---------------------------------------------------------------
@@ -137,7 +137,7 @@ def _judged(told: Diagnosis, protocol: Protocol, searches: Sequence[Coverage]) -
 # -- or does its proof lack a lemma? ---------------------------------------------------------------
 
 
-def _shown(campaign: Campaign, told: Sequence[Diagnosis], listener: Listener) -> Iterator[Diagnosis]:
+def _counterexamples(campaign: Campaign, told: Sequence[Diagnosis], listener: Listener) -> Iterator[Diagnosis]:
     """Yield the diagnoses with counterexamples to induction: those of the requested invariant, or the first few."""
     engines = {engine.name: engine for engine in campaign.engines if isinstance(engine, Diagnoses)}
     asked, left = campaign.request.cti, SHOWN

@@ -267,7 +267,7 @@ def appraise(signed: SignedResult, given: OptionValues, against: AppraisalContex
         for each in result.submodules:
             for lacking in _texts(each, "not_compared"):
                 steps.left_out(f"{each.name}.compared", lacking, EAR, lacking=lacking)
-        told = f"{result.tier}: " + "; ".join(_told(each) for each in result.submodules)
+        told = f"{result.tier}: " + "; ".join(_submodule_in_words(each) for each in result.submodules)
         tiers = [result.tier, *(each.tier for each in result.submodules)]
         steps.require(all(tier in TRUSTED for tier in tiers), "status", told, told, EAR)
     except RefusedError:
@@ -313,7 +313,7 @@ def _check_nonce(steps: Checklist, result: AttestationResult, nonce: bytes | Non
     steps.require(same, "nonce", "the nonce asked with", otherwise, EAR)
 
 
-def _told(submodule: Submodule) -> str:
+def _submodule_in_words(submodule: Submodule) -> str:
     failed, reason = submodule.told.get("failed_step"), submodule.told.get("reason")
     why = f" ({failed}: {reason})" if isinstance(failed, str) and submodule.tier is results.Tier.CONTRAINDICATED else ""
     return f"{submodule.name} {submodule.tier}{why}"

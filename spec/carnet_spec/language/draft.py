@@ -589,7 +589,7 @@ def given_values(
     """
     fair_names(name, tuple(given), "given", fair_names(name, fair, "fair", fair))
     return tuple(
-        said_of(name, value, elements, partial(_given, name, action, parameter))
+        said_of(name, value, elements, partial(_given_value, name, action, parameter))
         for action in dict.fromkeys(fair)
         for parameter, value in dict(given.get(action, {})).items()
     )
@@ -610,7 +610,7 @@ def fair_names(name: str, names: object, part: str, fair: tuple[str, ...]) -> tu
     return names
 
 
-def _given(name: str, action: str, parameter: str, value: object) -> Given:
+def _given_value(name: str, action: str, parameter: str, value: object) -> Given:
     if not isinstance(value, Individual):
         raise MisuseError(
             f"{name} gives {describe(value)} for '{parameter}' of {action}, which is no element: write a constant, a "

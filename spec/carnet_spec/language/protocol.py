@@ -207,7 +207,7 @@ def signature_of(
     found: dict[terms.Symbol, None] = {}
     bound: set[terms.Var] = set()
     members: set[terms.Member] = set()
-    for part in _spoken(protocol):
+    for part in _terms_and_symbols(protocol):
         if isinstance(part, terms.Symbol):
             found.setdefault(part)
             continue
@@ -237,7 +237,7 @@ def _state_properties(protocol: Protocol) -> tuple[statements.Invariant | statem
     return (*protocol.invariants, *protocol.goals)
 
 
-def _spoken(protocol: Protocol) -> Iterator[terms.Term | terms.Symbol]:
+def _terms_and_symbols(protocol: Protocol) -> Iterator[terms.Term | terms.Symbol]:
     """Yield every formula and term of a protocol, and the symbols that it assigns values to."""
     yield from (axiom.formula for axiom in protocol.axioms)
     for action in protocol.actions:

@@ -77,7 +77,11 @@ def lassos(
         parts = divide_fair_steps(stepwise, [each for _, each in group])
         judge = Interpreter(parts, divided_instance(instance, parts))
         visited = _Visited(
-            judge, [each for _, each in group], Watch(_left(caps, found), watch), reduction, searches or GraphSearch
+            judge,
+            [each for _, each in group],
+            Watch(_remaining_caps(caps, found), watch),
+            reduction,
+            searches or GraphSearch,
         )
         found.append(_decided(visited, group, threat))
     rules = frozenset(action.name for action in stepwise.actions if action.deduction)
@@ -102,7 +106,7 @@ def _together(protocol: Protocol, instance: Instance, liveness: Sequence[Eventua
     return groups
 
 
-def _left(caps: Caps, found: Sequence[Exploration]) -> Caps:
+def _remaining_caps(caps: Caps, found: Sequence[Exploration]) -> Caps:
     """Return the caps that earlier searches left."""
     states = None if caps.states is None else caps.states - sum(each.states for each in found)
     seconds = None if caps.seconds is None else caps.seconds - sum(each.seconds for each in found)

@@ -63,7 +63,7 @@ class Searcher(Explores):
         judging = [found for found in outcome.searches if not (found.search.sought or found.search.directed)]
         explored = [found.scope.explored for found in judging if found.scope]
         fixes = fixed_in_words(explored)
-        told = f"{self.name}: {_told(explored)}, {adversary(task.profile)}"
+        told = f"{self.name}: {_instances_in_words(explored)}, {adversary(task.profile)}"
         return (told, f"fixed interpretations: {fixes}") if fixes else (told,)
 
     def require_runnable(self, task: Task) -> None:
@@ -97,7 +97,7 @@ class Searcher(Explores):
         explored = [search.explored for search in judging if search.explored]
         short = dict.fromkeys(each.shortfall for each in explored if each.shortfall)
         lacks = "".join(f"; profile {task.profile.name} is not met: {why}" for why in short)
-        return f"{_told(explored)}, {adversary(task.profile)}{lacks}"
+        return f"{_instances_in_words(explored)}, {adversary(task.profile)}{lacks}"
 
     # -- defined by a subclass ---------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ def _beside(found: Coverage, sought: Iterable[Coverage]) -> list[Coverage]:
     return [more for more in sought if (more.search.variant, more.search.threat) == where]
 
 
-def _told(explored: Sequence[Explored]) -> str:
+def _instances_in_words(explored: Sequence[Explored]) -> str:
     """Return the instances of searches in words; a protocol without sorts has exactly one."""
     if not explored:
         return "nothing was explored"

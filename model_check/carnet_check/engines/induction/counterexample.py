@@ -569,7 +569,7 @@ def counterexamples(reference: str, standing: InvariantStatus, most: int, rlimit
     asked = _Asked(reference, standing.variant, standing.layer, standing.failing[:most], rlimit)
     left = list(asked.obligations)
     with WorkerPool(1) as pool:
-        for _, said in pool.results(_shown, [asked]):
+        for _, said in pool.results(_counterexamples, [asked]):
             if isinstance(said, Lost):
                 yield from (Cti(id, unconfirmed=said.reason) for id in left)
             else:
@@ -577,7 +577,7 @@ def counterexamples(reference: str, standing: InvariantStatus, most: int, rlimit
                 yield said
 
 
-def _shown(asked: _Asked) -> Iterator[Cti]:
+def _counterexamples(asked: _Asked) -> Iterator[Cti]:
     protocol = families.load(asked.reference).protocol(asked.variant)
     threat = protocol.threat(asked.layer) if asked.layer else None
     listed = {each.id: each for each in obligations(protocol, threat) if each.id in asked.obligations}

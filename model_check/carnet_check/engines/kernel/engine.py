@@ -99,7 +99,7 @@ class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
             for obligation in obligations(layer):
                 answer = skipped.get(obligation.invariant.name) if obligation.skipped else None
                 if answer is None:
-                    answer = _told(judge, obligation, entries.get(obligation.id))
+                    answer = _answer_of(judge, obligation, entries.get(obligation.id))
                 if obligation.skipped:
                     skipped[obligation.invariant.name] = answer
                 yield replace(answer, obligation=obligation.id)
@@ -217,7 +217,7 @@ def _entries(layer: Layer, certificates: Certificates) -> Iterator[tuple[Obligat
     yield from ((each, entries.get(each.id)) for each in asked)
 
 
-def _told(judge: Judge, obligation: Obligation, entry: Entry | None) -> ObligationAnswer:
+def _answer_of(judge: Judge, obligation: Obligation, entry: Entry | None) -> ObligationAnswer:
     began = time.perf_counter()
     why = judge.why_refused(obligation, entry)
     threat, outcome = obligation.layer.threat.id if obligation.layer.threat else "", "unknown" if why else "proved"

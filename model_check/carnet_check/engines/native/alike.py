@@ -32,7 +32,9 @@ def lines_of(canonical: Canonicalizer) -> Iterator[str]:
     yield "static inline void number_bundles(const u64 *s, u64 (*numbers)[LENGTH]) {"
     for bundle, each in enumerate(moves):
         for word in range(length):
-            read = (f"({_left(f's[{at}]', -by)} & {mask:#x}ul)" for (to, at, by), mask in each.items() if to == word)
+            read = (
+                f"({_shift_left(f's[{at}]', -by)} & {mask:#x}ul)" for (to, at, by), mask in each.items() if to == word
+            )
             yield f"    numbers[{bundle}][{word}] = {' | '.join(read) or 0};"
     yield "}"
     yield "static inline void place_bundles(u64 *s, u64 (*numbers)[LENGTH], const u64 *order) {"
@@ -41,7 +43,7 @@ def lines_of(canonical: Canonicalizer) -> Iterator[str]:
     for bundle, each in enumerate(moves):
         yield f"    const u64 *n{bundle} = numbers[order[{bundle}]];"
         for (word, at, by), mask in each.items():
-            written[at].append(_left(f"(n{bundle}[{word}] & {mask:#x}ul)", by))
+            written[at].append(_shift_left(f"(n{bundle}[{word}] & {mask:#x}ul)", by))
             masks[at] |= mask << by if by > 0 else mask >> -by
     for at, parts in written.items():
         yield f"    s[{at}] = (s[{at}] & ~{masks[at]:#x}ul) | {' | '.join(parts)};"
@@ -78,5 +80,5 @@ def _moves(first: Bundle, bundle: Bundle) -> Moves:
     return moves
 
 
-def _left(expression: str, by: int) -> str:
+def _shift_left(expression: str, by: int) -> str:
     return expression if by == 0 else f"({expression} {'<<' if by > 0 else '>>'} {abs(by)})"

@@ -73,10 +73,10 @@ def require_trusted() -> None:
     """Raise UsageError if Z3 answers a known question wrongly."""
     import z3
 
-    require_sound(f"{solver_version()} at {z3.__file__}", functools.partial(_known, z3))
+    require_sound(f"{solver_version()} at {z3.__file__}", functools.partial(_answer_known_question, z3))
 
 
-def _known(z3: Any, known: KnownQuestion) -> Answer:
+def _answer_known_question(z3: Any, known: KnownQuestion) -> Answer:
     solver = z3.SimpleSolver(ctx=z3.Context())
     solver.set("rlimit", FEW_UNITS)
     solver.from_string(known.smtlib)

@@ -116,7 +116,7 @@ def _render(template: str, context: Mapping[str, Any]) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(__name__),
         autoescape=True,
-        finalize=_shown,
+        finalize=_safe_value,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -125,7 +125,7 @@ def _render(template: str, context: Mapping[str, Any]) -> str:
     return environment.get_template(template).render(context)
 
 
-def _shown(value: object) -> object:
+def _safe_value(value: object) -> object:
     """Return a value for a template: text is escaped where a character would change its direction or hide a part."""
     return printable_lines(value) if type(value) is str else value
 

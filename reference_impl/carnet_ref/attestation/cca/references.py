@@ -136,7 +136,7 @@ def _difference(record: ReferenceRecord, platform: PlatformToken) -> str | None:
     software = [value for value in record.values if value.key == COMPONENT]
     for component in platform.components:
         if not any(_is_of(value, component) for value in software):
-            return f"the component {_shown(component)} is none of the {len(software)} in the manifest"
+            return f"the component {_component_in_words(component)} is none of the {len(software)} in the manifest"
     missing = next((value for value in software if not any(_is_of(value, each) for each in platform.components)), None)
     if missing is not None:
         return f"the token lacks the component {missing.name or 'without a name'} of the manifest"
@@ -159,7 +159,7 @@ def _is_of(value: ReferenceValue, component: Component) -> bool:
     )
 
 
-def _shown(component: Component) -> str:
+def _component_in_words(component: Component) -> str:
     name = component.kind or "without a name"
     return f"{name[:40]} of {component.measurement.hex()}, signed by {component.signer_id.hex()},"
 

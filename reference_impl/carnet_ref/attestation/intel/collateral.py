@@ -288,12 +288,12 @@ def _behind(
     asked: PlatformLevel | SvnLevel,
 ) -> Difference:
     found, least = versions
-    got = "reaches no level" if reached is None else f"reached that of {_shown(reached.level)}"
+    got = "reaches no level" if reached is None else f"reached that of {_level_in_words(reached.level)}"
     return Difference(
         what + (f" ({called})" if called else ""),
         f"{found}",
         (f"from {least}",),
-        f"the level of {_shown(asked.level)}; it {got}",
+        f"the level of {_level_in_words(asked.level)}; it {got}",
         {
             "component": what,
             "name": called or None,
@@ -305,7 +305,7 @@ def _behind(
     )
 
 
-def _shown(level: Level) -> str:
+def _level_in_words(level: Level) -> str:
     return f"{level.date:%Y-%m-%d}, {level.status}"
 
 

@@ -268,7 +268,7 @@ def collect_vm(folder: TsmFolder, report_data: bytes, entry: str | None = None) 
         with _tsm_entry(folder, name):
             return _collected(folder, name, report_data)
     except OSError as error:
-        raise CollectionError(f"{_place(error, folder.path / name)}: {_told(error)}") from None
+        raise CollectionError(f"{_place(error, folder.path / name)}: {_advice(error)}") from None
 
 
 @contextlib.contextmanager
@@ -348,7 +348,7 @@ def _place(error: OSError, entry: Path) -> Path:
     return Path(error.filename) if error.filename else entry
 
 
-def _told(error: OSError) -> str:
+def _advice(error: OSError) -> str:
     """Say why the kernel refused, and what to do about what callers most often meet."""
     hints = {
         errno.EACCES: ": configfs is for root",

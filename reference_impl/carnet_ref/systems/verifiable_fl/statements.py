@@ -130,7 +130,7 @@ def parse_envelope(line: bytes) -> Envelope:
     said = bounded_json(line, "envelope", LARGEST_ENVELOPE)
     fields = _fields(said, "envelope", "payload", "payloadType", "signatures")
     if fields["payloadType"] != PAYLOAD:
-        raise MalformedError("envelope", f"a payload of type {PAYLOAD}", _shown(fields["payloadType"]))
+        raise MalformedError("envelope", f"a payload of type {PAYLOAD}", _excerpt(fields["payloadType"]))
     signatures = _list(fields["signatures"], "signatures")
     if len(signatures) != 1:
         raise MalformedError("envelope", "one signature", str(len(signatures)))
@@ -146,7 +146,7 @@ def parse_statement(payload: bytes) -> StepStatement:
     statement = _fields(said, "statement", "_type", "subject", "predicateType", "predicate")
     kinds = statement["_type"], statement["predicateType"]
     if kinds != (STATEMENT, PREDICATE):
-        raise MalformedError("statement", f"{STATEMENT} with {PREDICATE}", _shown(kinds))
+        raise MalformedError("statement", f"{STATEMENT} with {PREDICATE}", _excerpt(kinds))
     predicate = _fields(statement["predicate"], "predicate", "buildDefinition", "runDetails")
     names = ("buildType", "externalParameters", "internalParameters", "resolvedDependencies")
     definition = _fields(predicate["buildDefinition"], "buildDefinition", *names)
@@ -156,7 +156,7 @@ def parse_statement(payload: bytes) -> StepStatement:
     code, *inputs = _inputs(definition["resolvedDependencies"])
     gives = tuple(Artifact(each.name, each.digest) for each in _descriptors(statement["subject"], "subject"))
     if not gives or CODE in {each.name for each in inputs} | {each.name for each in gives}:
-        raise MalformedError("statement", f"something that the step gives, and one {CODE}", _shown(gives))
+        raise MalformedError("statement", f"something that the step gives, and one {CODE}", _excerpt(gives))
     return StepStatement(
         _after(EXCLAVE, builder["id"], "builder"),
         _after(STEP, definition["buildType"], "buildType"),
@@ -173,7 +173,7 @@ def parse_statement(payload: bytes) -> StepStatement:
 def _inputs(value: Any) -> tuple[Input, ...]:
     found = _descriptors(value, "resolvedDependencies")
     if not found or (found[0].name, found[0].proof) != (CODE, ""):
-        raise MalformedError("resolvedDependencies", f"{CODE} first", _shown(value))
+        raise MalformedError("resolvedDependencies", f"{CODE} first", _excerpt(value))
     return found
 
 
@@ -181,7 +181,7 @@ def _descriptors(value: Any, what: str) -> tuple[Input, ...]:
     """Return resource descriptors; no two of them have one name."""
     found = tuple(_descriptor(each, what) for each in _list(value, what))
     if len({each.name for each in found}) < len(found):
-        raise MalformedError(what, "each name once", _shown([each.name for each in found]))
+        raise MalformedError(what, "each name once", _excerpt([each.name for each in found]))
     return found
 
 
@@ -201,39 +201,39 @@ def _descriptor(value: Any, what: str) -> Input:
 def _fields(value: object, what: str, *names: str) -> Mapping[str, Any]:
     """Return an object that has these fields and no other one."""
     if not isinstance(value, dict) or value.keys() != frozenset(names):
-        raise MalformedError(what, f"an object of {', '.join(names)}", _shown(value))
+        raise MalformedError(what, f"an object of {', '.join(names)}", _excerpt(value))
     return value
 
 
 def _list(value: object, what: str) -> Sequence[Any]:
     if not isinstance(value, list):
-        raise MalformedError(what, "a list", _shown(value))
+        raise MalformedError(what, "a list", _excerpt(value))
     return value
 
 
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= MOST_TEXT or not value.isascii() or not value.isprintable():
-        raise MalformedError(what, f"up to {MOST_TEXT} printable characters", _shown(value))
+        raise MalformedError(what, f"up to {MOST_TEXT} printable characters", _excerpt(value))
     return value
 
 
 def _after(start: str, value: object, what: str) -> str:
     text = _text(value, what)
     if not text.startswith(start) or text == start:
-        raise MalformedError(what, f"{start}…", _shown(value))
+        raise MalformedError(what, f"{start}…", _excerpt(value))
     return text.removeprefix(start)
 
 
 def _digits(value: object, what: str, count: int) -> str:
     text = _text(value, what)
     if len(text) != count or text.strip("0123456789abcdef"):
-        raise MalformedError(what, f"{count} hexadecimal digits", _shown(value))
+        raise MalformedError(what, f"{count} hexadecimal digits", _excerpt(value))
     return text
 
 
 def _number(value: object) -> int:
     if type(value) is not int or not 0 <= value < 1 << 63:
-        raise MalformedError("number", "a count", _shown(value))
+        raise MalformedError("number", "a count", _excerpt(value))
     return value
 
 
@@ -241,12 +241,12 @@ def _octets(value: object, what: str) -> bytes:
     try:
         return base64.b64decode(value if isinstance(value, str) else "-", validate=True)
     except (binascii.Error, ValueError):
-        raise MalformedError(what, "base64", _shown(value)) from None
+        raise MalformedError(what, "base64", _excerpt(value)) from None
 
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _shown(value: object) -> str:
+def _excerpt(value: object) -> str:
     return ascii(value)[:80]

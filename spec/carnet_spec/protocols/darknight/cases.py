@@ -32,7 +32,7 @@ def criterion_counted(left_out: str) -> Iterator[Case]:
         for shares in _coalitions(modulus):
             for name, draws in _draws(modulus, left_out):
                 free = leaking(shares, modulus) is None
-                told = (("modulus", modulus), *_shown(shares), ("noise", name))
+                told = (("modulus", modulus), *_data_and_noise(shares), ("noise", name))
                 yield Case(modulus, told, learns_nothing(shares, modulus, draws) is free)
 
 
@@ -42,7 +42,9 @@ def criterion_calculated(left_out: str) -> Iterator[Case]:
     for modulus in SMALL:
         for shares in _coalitions(modulus):
             free = leaking(shares, modulus) is None
-            yield Case(modulus, (("modulus", modulus), *_shown(shares)), hides_by_rank(shares, modulus) is free)
+            yield Case(
+                modulus, (("modulus", modulus), *_data_and_noise(shares)), hides_by_rank(shares, modulus) is free
+            )
 
 
 def _coalitions(modulus: int) -> Iterator[Sequence[Share]]:
@@ -53,7 +55,7 @@ def _coalitions(modulus: int) -> Iterator[Sequence[Share]]:
                 yield [Share(row[:1], row[1:]) for row in rows]
 
 
-def _shown(shares: Sequence[Share]) -> tuple[tuple[str, object], ...]:
+def _data_and_noise(shares: Sequence[Share]) -> tuple[tuple[str, object], ...]:
     return ("data", [each.data for each in shares]), ("noise of each", [each.noise for each in shares])
 
 

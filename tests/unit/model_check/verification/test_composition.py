@@ -262,7 +262,7 @@ def test_what_the_interpreter_does_not_confirm_is_not_shown(monkeypatch: pytest.
         f"{FILE}:missing_lemma", protocol.variant, standing.layer, standing.failing, 1_000_000
     )
     monkeypatch.setattr(counterexample, "counterexample", denied)
-    (shown,) = counterexample._shown(asked)
+    (shown,) = counterexample._counterexamples(asked)
     assert shown.unconfirmed == "the invariant holds after all"
     assert (shown.before, shown.changes, shown.false, shown.action) == ((), (), (), "")
 

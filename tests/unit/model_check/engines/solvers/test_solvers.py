@@ -481,7 +481,7 @@ def proves_all(_known: object, *_: object) -> tuple[SolverOutcome, tuple[str, ..
 def test_a_z3_that_answers_wrongly_is_refused(monkeypatch: pytest.MonkeyPatch, tried_anew: None) -> None:
     solver.require_trusted()
     solver.require_trusted.cache_clear()
-    monkeypatch.setattr(solver, "_known", proves_all)
+    monkeypatch.setattr(solver, "_answer_known_question", proves_all)
     ran = carnet("verify", TOY, "--engine", "induction", "--jobs", "1")
     assert (ran.code, ran.out) == (2, "")
     assert "Z3 " in ran.err
@@ -494,7 +494,7 @@ def test_no_answer_is_taken_from_a_z3_that_was_not_tried(monkeypatch: pytest.Mon
     """Whoever asks for single obligations, as `attack` and `explain` do, comes by no plan of a run."""
     z3 = pytest.importorskip("z3")
     solver.require_trusted.cache_clear()
-    monkeypatch.setattr(solver, "_known", proves_all)
+    monkeypatch.setattr(solver, "_answer_known_question", proves_all)
     with pytest.raises(UsageError, match="is not believed"), solver.limited_memory(z3):
         pytest.fail("a question was asked")
 
