@@ -25,8 +25,8 @@
    affects[step]   which things may be seen after a step and not before; after the step STEPS, any
    sees[thing](s)  whether a thing is seen in a state
 
-   States are owned by their hash. A round has each part follow some of its states, and hand what follows to its owner;
-   then each part enters what it was handed. So nothing that is found depends on how many threads there are. */
+   States are owned by their hash. A round has each part enter what it was handed in the round before, then follow some of
+   its states, and hand what follows to its owner. So nothing that is found depends on how many threads there are. */
 
 
 #include <pthread.h>
@@ -95,10 +95,11 @@ typedef struct { /* where one part works */
     u64 sum, mixed[WORDS]; /* the hash of the state, and of each of its words */
     near_t *near; /* of the thread that works here */
     search_t *search;
-    row_t *box[PARTS];
-    u32 *by[PARTS]; /* for each row in a box the step that leads there */
+    row_t *boxes[2][PARTS], **box; /* box: those that are filled, while those of the round before are emptied */
+    u32 *steps[2][PARTS], **by; /* for each row in a box the step that leads there */
+    u64 fills[2][PARTS], *fill;
     u64 first[MONITORS + 1]; /* for each thing that is looked for the first state in which it is seen, from 1 on */
-    u64 fill[PARTS], fired[STEPS + 1], taken[STEPS + 1], take, stopped; /* stopped: why this state has to wait */
+    u64 fired[STEPS + 1], taken[STEPS + 1], take, stopped; /* stopped: why this state has to wait */
     u64 missing[MISSES][WORDS], misses;
 #if ALIKE
     u64 numbers[BUNDLES][LENGTH], order[BUNDLES], asked[ASKED]; /* of bundles; asked: the tie of a state */
@@ -119,8 +120,8 @@ struct search {
     u64 rounds, log_room;
     u64 until; /* how many states are to be expanded */
     u64 wanted[GROUPS]; /* what is still looked for */
-    int threads, why, crowded; /* crowded: a part may have no room for what it is handed next */
-    u64 next; /* the next part that no thread has taken in this half of a round */
+    int threads, why, crowded, handed; /* crowded: a part may have no room for what it is handed next; handed: it was */
+    u64 next; /* the next part that no thread has taken in this round */
     u64 begun; /* how many threads have begun */
     int waiting; /* how many threads have come to the end of it */
     u64 turn; /* how often all had */
@@ -153,8 +154,9 @@ static inline u64 place_of(const words_t *words, u64 value) {
 }
 
 static u64 code_of(words_t *words, u64 value) { /* 0 if there is no room for one more */
-    u64 code = words->table[place_of(words, value)].code;
-    if (code) return code;
+    const coded_t *coded = &words->table[place_of(words, value)];
+    u64 code = __atomic_load_n(&coded->code, __ATOMIC_ACQUIRE);
+    if (code && coded->value == value) return code; /* an empty place may have been taken for another value meanwhile */
     pthread_mutex_lock(&words->adding);
     u64 at = place_of(words, value);
     code = words->table[at].code;
@@ -491,13 +493,19 @@ static int note_stray(part_t *part, u64 state) {
     return DONE;
 }
 
+static void fill_boxes(work_t *k, u64 turn) { /* begin with empty ones */
+    k->box = k->boxes[turn];
+    k->by = k->steps[turn];
+    k->fill = k->fills[turn];
+    memset(k->fill, 0, sizeof *k->fills);
+}
+
 static void expand(search_t *search, u64 number, near_t *near) { /* follow states of a part, until it is enough for a round */
     part_t *part = &search->parts[number];
     work_t *k = &search->work[number];
     k->near = near;
-    memset(k->fill, 0, sizeof k->fill);
+    fill_boxes(k, search->rounds % 2);
     u64 full = 0;
-    part->failed = DONE;
     k->misses = 0;
     while (part->expanded < part->level && !full) {
         if (!(part->idle && part->idle[part->expanded - part->level_begin])) {
@@ -520,12 +528,12 @@ static void expand(search_t *search, u64 number, near_t *near) { /* follow state
     }
 }
 
-static void take_in(search_t *search, u64 number) { /* enter what a part was handed */
+static void take_in(search_t *search, u64 number) { /* enter what a part was handed in the last round */
     part_t *part = &search->parts[number];
-    u64 more = 0;
+    u64 more = 0, turn = (search->rounds - 1) % 2;
     part->by_count = 0;
     part->looked = part->count; /* what somebody else offered was looked at there */
-    for (u64 from = 0; from < PARTS; from++) more += search->work[from].fill[number];
+    for (u64 from = 0; from < PARTS; from++) more += search->work[from].fills[turn][number];
     if (more > part->by_room) {
         u32 *by = realloc(part->by, more * sizeof *by);
         if (by) part->by = by, part->by_room = more;
@@ -542,7 +550,7 @@ static void take_in(search_t *search, u64 number) { /* enter what a part was han
     }
     for (u64 from = 0; from < PARTS; from++) {
         const work_t *k = &search->work[from];
-        enter_all(part, k->box[number], k->by[number], k->fill[number]);
+        enter_all(part, k->boxes[turn][number], k->steps[turn][number], k->fills[turn][number]);
     }
 }
 
@@ -562,14 +570,38 @@ static void look(search_t *search, u64 number) {
     }
 }
 
+static void log_found(search_t *search) { /* note how many states there are once what was handed over is entered */
+    for (u64 number = 0; search->handed && number < PARTS; number++)
+        search->log[2 * ((search->rounds - 1) * PARTS + number) + 1] = (u32)search->parts[number].count;
+}
+
+static void finish_round(search_t *search) {
+    u64 open = 0, spread = 0;
+    search->next = 0;
+    search->crowded = 0;
+    log_found(search);
+    for (u64 number = 0; number < PARTS; number++) {
+        part_t *part = &search->parts[number];
+        search->log[2 * (search->rounds * PARTS + number)] = (u32)part->expanded;
+        if (part->failed > search->why) search->why = part->failed;
+        open |= part->expanded < part->level;
+        spread += part->expanded;
+        search->crowded |= part->count + PARTS * BATCH > part->room; /* all grow at once, so that no thread waits */
+    }
+    search->rounds++;
+    search->handed = 1;
+    if (search->why == DONE && (!open || spread >= search->until || search->rounds == search->log_room))
+        search->why = -1;
+}
+
 /* Threads wait for each other for some microseconds many thousand times, so they look before they sleep: for about as long
    as it takes to fall asleep and to be woken. */
 enum { LOOKS = 1000 };
 
-static void meet(search_t *search, void (*finish)(search_t *)) { /* wait for all threads; the last one finishes first */
+static void meet(search_t *search) { /* wait for all threads; the last one finishes the round first */
     u64 turn = __atomic_load_n(&search->turn, __ATOMIC_ACQUIRE);
     if (__atomic_add_fetch(&search->waiting, 1, __ATOMIC_ACQ_REL) == search->threads) {
-        finish(search);
+        finish_round(search);
         search->waiting = 0;
         pthread_mutex_lock(&search->gate);
         __atomic_store_n(&search->turn, turn + 1, __ATOMIC_RELEASE);
@@ -590,42 +622,24 @@ static void meet(search_t *search, void (*finish)(search_t *)) { /* wait for all
 
 static u64 next_part(search_t *search) { return __atomic_fetch_add(&search->next, 1, __ATOMIC_RELAXED); }
 
-static void hand_over(search_t *search) { search->next = 0; }
-
-static void finish_round(search_t *search) {
-    u64 open = 0, spread = 0;
-    search->next = 0;
-    search->crowded = 0;
-    for (u64 number = 0; number < PARTS; number++) {
-        part_t *part = &search->parts[number];
-        search->log[2 * (search->rounds * PARTS + number)] = (u32)part->expanded;
-        search->log[2 * (search->rounds * PARTS + number) + 1] = (u32)part->count;
-        if (part->failed > search->why) search->why = part->failed;
-        open |= part->expanded < part->level;
-        spread += part->expanded;
-        search->crowded |= part->count + PARTS * BATCH > part->room; /* all grow at once, so that no thread waits */
-    }
-    search->rounds++;
-    if (search->why == DONE && (!open || spread >= search->until || search->rounds == search->log_room))
-        search->why = -1;
-}
-
 static void *rounds(void *given) {
     search_t *search = given;
     near_t *near = &search->near[__atomic_fetch_add(&search->begun, 1, __ATOMIC_RELAXED)];
     pthread_mutex_lock(&search->gate); /* until all threads are there */
     pthread_mutex_unlock(&search->gate);
     if (search->why != DONE) return 0;
-    do {
-        for (u64 number; (number = next_part(search)) < PARTS;) expand(search, number, near);
-        meet(search, hand_over);
+    for (;;) {
         for (u64 number; (number = next_part(search)) < PARTS;) {
-            take_in(search, number);
-            look(search, number);
+            part_t *part = &search->parts[number];
+            if (search->handed && part->failed != NO_MEMORY) {
+                take_in(search, number);
+                look(search, number);
+            }
+            if (search->why == DONE && part->failed == DONE) expand(search, number, near);
         }
-        meet(search, finish_round);
-    } while (search->why == DONE);
-    return 0;
+        if (search->why != DONE) return 0;
+        meet(search);
+    }
 }
 
 /* -- random walks ------------------------------------------------------------------------------ */
@@ -755,9 +769,9 @@ void finish(search_t *search) { /* give all memory back */
         free(part->idle);
         free(part->strays);
         free(part->by);
-        for (u64 owner = 0; owner < PARTS; owner++) {
-            free(search->work[number].box[owner]);
-            free(search->work[number].by[owner]);
+        for (u64 box = 0; box < 2 * PARTS; box++) {
+            free(search->work[number].boxes[box / PARTS][box % PARTS]);
+            free(search->work[number].steps[box / PARTS][box % PARTS]);
         }
     }
     for (u64 word = 0; word < WORDS; word++) free(search->words[word].values), free(search->words[word].table);
@@ -818,11 +832,12 @@ search_t *begin(u64 threads) {
         work_t *k = &search->work[number];
         k->search = search;
         k->near = &search->near[0];
-        for (u64 owner = 0; owner < PARTS; owner++) {
-            k->box[owner] = malloc((BATCH + STEPS + 1) * sizeof(row_t));
-            k->by[owner] = malloc((BATCH + STEPS + 1) * sizeof(u32));
-            fine &= k->box[owner] && k->by[owner];
-        }
+        for (u64 turn = 0; turn < 2; turn++)
+            for (u64 owner = 0; owner < PARTS; owner++) {
+                k->boxes[turn][owner] = malloc((BATCH + STEPS + 1) * sizeof(row_t));
+                k->steps[turn][owner] = malloc((BATCH + STEPS + 1) * sizeof(u32));
+                fine &= k->boxes[turn][owner] && k->steps[turn][owner];
+            }
         fine &= make_room(&search->parts[number], 1 << 12);
     }
     if (fine) return search;
@@ -940,6 +955,8 @@ int run(search_t *search, u64 until, const u64 *wanted) {
     pthread_t threads[PARTS];
     search->until = until;
     search->why = DONE;
+    search->handed = 0;
+    for (u64 number = 0; number < PARTS; number++) search->parts[number].failed = DONE;
     memcpy(search->wanted, wanted, sizeof search->wanted);
     int started = 1;
     search->next = search->begun = 0;
@@ -953,6 +970,9 @@ int run(search_t *search, u64 until, const u64 *wanted) {
     for (int number = 1; number < started; number++) pthread_join(threads[number], 0);
     pthread_cond_destroy(&search->turned);
     pthread_mutex_destroy(&search->gate);
+    log_found(search);
+    for (u64 number = 0; number < PARTS; number++)
+        if (search->parts[number].failed == NO_MEMORY) search->why = NO_MEMORY;
     return search->why < 0 ? DONE : search->why;
 }
 
@@ -1000,7 +1020,7 @@ u64 predecessor(search_t *search, u64 number, u64 first, u64 end, const u64 *tar
         if (!put(search, word, target[word], &row)) return 0;
     k->misses = 0;
     for (u64 i = first; i < end; i++) {
-        memset(k->fill, 0, sizeof k->fill);
+        fill_boxes(k, 0);
         u64 fired[STEPS + 1];
         memcpy(fired, k->fired, sizeof fired);
         if (follow_row(k, &search->parts[number].rows[i]) == MISSING) return ~(u64)0;
@@ -1061,7 +1081,7 @@ u64 graph(search_t *search, u64 count, const unsigned char *owners, const u32 *p
     work_t *k = &search->work[0];
     u64 steps = 0;
     for (u64 i = 0; i < count; i++) {
-        memset(k->fill, 0, sizeof k->fill);
+        fill_boxes(k, 0);
         take_up(k, &search->parts[owners[i]].rows[places[i]]);
         u64 first = steps;
         if (foreign(k->s) || follow(k)) k->stopped = STRAY;
