@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from cryptography import x509
 
+from carnet_command.text import plural
 from carnet_ref.attestation.documents import is_plain
 from carnet_ref.attestation.kinds import Layer
 from carnet_ref.attestation.policies import AppraisalPolicy, Preset
@@ -452,6 +453,11 @@ class Checklist:
         """Return the appraisal, with claims only if it accepted; ``appraised_by`` names another appraiser."""
         refused = any(step.ok is False for step in self._steps)
         return Appraisal(tuple(self._steps), {} if refused else dict(claims), appraised_by)
+
+
+def others(accepted: Collection[bytes]) -> str:
+    """Return how many other values a policy accepts, in words."""
+    return plural(len(accepted), "other") if accepted else "none"
 
 
 def _with_need(step: str, without: tuple[str, ...]) -> str:

@@ -65,6 +65,7 @@ from carnet_ref.attestation.appraisal import (
     Difference,
     RefusedError,
     of_path,
+    others,
 )
 from carnet_ref.attestation.policies import (
     AppraisalPolicy,
@@ -370,7 +371,7 @@ def _check_among(steps: Checklist, step: str, value: bytes, accepted: frozenset[
     if accepted is None:
         steps.not_requested(step, POLICY, REPORT, lacking=lacking)
         return
-    otherwise = f"{value.hex()}, which is none of the {len(accepted)} accepted"
+    otherwise = f"{value.hex()}; accepted: {others(accepted)}"
     steps.require(value in accepted, step, value.hex(), otherwise, REPORT)
 
 
@@ -568,7 +569,7 @@ def _check_among_chips(steps: Checklist, report: SnpReport, policy: Policy) -> N
     accepted = {chip.ljust(len(report.chip_id), b"\0") for chip in policy.chip_ids if any(chip)}
     found = report.chip_id.hex() if any(report.chip_id) else "no chip, for the report masks it"
     if report.chip_id not in accepted:
-        steps.refuse("chip-id", f"the report is of {found}; accepted: {len(accepted)} others", ABI_REPORT)
+        steps.refuse("chip-id", f"the report is of {found}; accepted: {others(accepted)}", ABI_REPORT)
 
 
 def _disorder(tcbs: PlatformTcbs, report: SnpReport) -> str | None:

@@ -36,6 +36,7 @@ from carnet_ref.attestation.appraisal import (
     RefusedError,
     default_anchors,
     of_certificate,
+    others,
 )
 from carnet_ref.attestation.event_logs import NO_ACTION
 from carnet_ref.attestation.intel.certificates import (
@@ -650,7 +651,7 @@ def _check_measurements(steps: Checklist, report: TdReport, policy: Policy) -> N
         if value is None:
             steps.refuse("measurements", f"the quote does not say what {register} is")
         if value not in accepted:
-            steps.refuse("measurements", f"{register} is {value.hex()}, which is none of the {len(accepted)} accepted")
+            steps.refuse("measurements", f"{register} is {value.hex()}; accepted: {others(accepted)}")
     steps.passed("measurements", f"accepted: {', '.join(register for register, _ in policy.measurements)}")
 
 

@@ -416,6 +416,9 @@ def test_measurements_are_among_those_that_the_policy_accepts(register: str) -> 
     for accepted, step in ((values.get(register, bytes(48)), None), (b"\xff" * 48, "measurements")):
         policy = replace(DEFAULT_POLICY, measurements=((register, frozenset({accepted})),))
         assert appraised(quote, policy=policy).failed_step == step
+    for others, said in (({b"\xff" * 48}, "1 other"), ({b"\xff" * 48, b"\xfe" * 48}, "2 others"), (set(), "none")):
+        policy = replace(DEFAULT_POLICY, measurements=((register, frozenset(others)),))
+        assert appraised(quote, policy=policy).steps[-1].detail.endswith(f"; accepted: {said}")
 
 
 @pytest.mark.parametrize("step", ["revocation", "tcb-status", "report-data", "measurements", "event-log"])
