@@ -27,6 +27,8 @@ class InLine(Set[Row]):
     def __init__(self, elements: Row) -> None:
         self.elements = elements
         self._places = {element: place for place, element in enumerate(elements)}
+        if len(self._places) < len(elements):
+            raise MisuseError(f"a line names an element twice: {', '.join(map(str, elements))}")
 
     @classmethod
     def _from_iterable(cls, it: Iterable[Member]) -> Set[Member]:
@@ -138,8 +140,6 @@ class Instance:
                 continue
             each = zip(rows.elements, rows.elements, strict=True) if isinstance(rows, InLine) else rows
             self._check_rows(name, each, rigid[name].domain)
-            if isinstance(rows, InLine):
-                _refuse_repeated(f"the line of {name}", rows.elements)
         for name, symbol in rigid.items():
             if symbol.is_relation:
                 continue

@@ -278,7 +278,6 @@ def test_costs_names_and_what_is_given_have_to_make_sense() -> None:
         drafted().eventually("live", ready, ready, sentence="It comes.", given={"pass_on": {"a": boss}})
 
 
-older = rigid_relation("older", Agent, Agent)
 BAD_INSTANCES = {
     "a budget of more than a word": (Instance({"Agent": ("a",)}, budget=MOST_MOVES + 1), "a budget is between 0 and"),
     "a budget of less than none": (Instance({"Agent": ("a",)}, budget=-1), "a budget is between 0 and"),
@@ -287,10 +286,6 @@ BAD_INSTANCES = {
     "an element twice in a pool": (
         Instance({"Agent": ("a", "b")}, pools={("look", "a"): ("a", "a")}),
         "the pool of look names an element twice: a, a",
-    ),
-    "an element twice in a line": (
-        Instance({"Agent": ("a", "b")}, {"older": InLine(("a", "b", "a"))}),
-        "the line of older names an element twice: a, b, a",
     ),
     "a row that is no tuple": (Instance({"Agent": ("a",)}, {"enrolled": frozenset({"a"})}), "a row is a tuple"),  # type: ignore[arg-type]  # the mistake
 }
@@ -303,7 +298,7 @@ def test_an_instance_that_is_none_is_refused(name: str) -> None:
 
     @draft.action(by=PARTY, says="{a} is seen", source="test")
     def look(step: Step, a: Agent) -> None:
-        step.require("enrolled", enrolled(a) & ~older(a, a))
+        step.require("enrolled", enrolled(a))
         step.insert(seen(a))
 
     with pytest.raises(SpecificationError, match=says):

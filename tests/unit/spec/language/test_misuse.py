@@ -86,6 +86,7 @@ FORMULAS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: Instance({}, pools=anything_of({("a", "b", "c"): ()})),
         "a pool is of an action and one of its parameters",
     ),
+    "a line with an element twice": (lambda: InLine(("a", "b", "a")), "a line names an element twice: a, b, a"),
     "a quantifier over numbers": (lambda: forall(lambda _: ready, anything_of(int)), "the class int is no sort"),
     "an axiom that is no formula": (lambda: drafted().axiom("a", anything_of(enrolled)), "axiom a needs a formula"),
     "a threat of no formula": (
