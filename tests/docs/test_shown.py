@@ -1,25 +1,51 @@
 """What the documentation shows of a command is what the command prints; nothing is shown that no command printed."""
 
+import contextlib
 import json
 import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from carnet_check.loading.families import load
 from carnet_check.results import MARKS, Verdict
 from docs._ext.carnet_pages import shown
 from docs._ext.carnet_pages.records.graph import targets
 from tests.repo.tracked import ROOT
+from tests.unit.model_check.command import carnet
 
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in shown.pages()}
 PLAYED = [name for name, text in PAGES.items() if "```console" in text]
 
 
+TYPED = shown.typed
+IN_SHELL = re.compile("[;&<>]")
+IN_FOLDER = re.compile(r"cd (\w+) && ")
+
+
+def typed_here(command: str, folder: Path) -> str:
+    """Return what a line of shell prints; a ``carnet`` that is all of it, or before a pipe, runs in this process."""
+    inside = IN_FOLDER.match(command)
+    line, pipe, filters = command[inside.end() if inside else 0 :].partition(" | ")
+    if not line.startswith("carnet ") or IN_SHELL.search(line):
+        return TYPED(command, folder)
+    load.cache_clear()  # a page may have changed the file
+    with contextlib.chdir(folder / inside[1] if inside else folder):
+        ran = carnet(*shlex.split(line)[1:])
+    if not pipe:
+        return ran.out or ran.err
+    return subprocess.run(filters, shell=True, check=False, input=ran.out, capture_output=True, text=True).stdout
+
+
 @pytest.mark.long
 @pytest.mark.timeout(400)  # four attacks on GPU Travelling on one page, on a machine that may be busy
 @pytest.mark.parametrize("page", PLAYED)
-def test_every_command_prints_what_the_page_shows(page: str, tmp_path: Path) -> None:
+def test_every_command_prints_what_the_page_shows(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that shows an older specification is reported, and not compared: its age is no fault of the code."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(shown, "typed", typed_here)
     if page in targets()["shown"].stale:
         pytest.skip("stale: python -m docs._ext.carnet_pages.records make shown")
     stale = [f"{page} is stale\n{difference}" for difference in shown.differences(PAGES[page], tmp_path)]

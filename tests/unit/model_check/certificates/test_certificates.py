@@ -407,8 +407,9 @@ LOST = {
 }
 
 
-def test_a_search_that_finds_nothing_leaves_no_solver_behind() -> None:
+def test_a_search_that_finds_nothing_leaves_no_solver_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """What only the next collection of garbage frees takes the solver's memory from the searches until then."""
+    monkeypatch.setattr(production, "HINTED", 0.2)
     (open_,) = (each for each in obligations(general("fresh-key")) if each.id == "step/lend/secrecy")
     gc.collect()
     gc.disable()
