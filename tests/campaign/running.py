@@ -70,7 +70,7 @@ class Campaign:
             phases=(Phase.generate, *phases),
             suppress_health_check=list(HealthCheck),
         )
-        with _by_seed_alone():
+        with by_seed_alone():
             seed(f"{self.seed}/{number}")(drawn(given(recipes())(judged)))()
 
     def _shrunk(self, number: int, tools: Tools) -> str:
@@ -90,7 +90,7 @@ class Campaign:
 
 
 @contextlib.contextmanager
-def _by_seed_alone() -> Iterator[None]:
+def by_seed_alone() -> Iterator[None]:
     """Keep Hypothesis from drawing numbers and texts that it finds in the modules that happen to be loaded."""
     providers.CONSTANTS_CACHE.cache.clear()
     with patch.object(providers, "_get_local_constants", Constants):
