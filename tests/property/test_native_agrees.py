@@ -46,8 +46,12 @@ def refuse(*_: object) -> None:
     raise UsageError("there is no folder")
 
 
-#: Compiled in little time, and not kept.
-QUICK: Room = {(COMPILING, "OPTIONS"): ("-O0", *COMPILING.OPTIONS[1:]), (SEARCH, "open_folder"): refuse}
+#: Compiled in little time, each text once, and not kept.
+QUICK: Room = {
+    (COMPILING, "OPTIONS"): ("-O0", *COMPILING.OPTIONS[1:]),
+    (MACHINE, "compile_c"): functools.cache(COMPILING.compile_c),
+    (SEARCH, "open_folder"): refuse,
+}
 #: As little room as there may be: everything grows, and comes back as often as it can.
 TIGHT: Room = {
     (MACHINE, "BATCH"): 1,
