@@ -139,7 +139,7 @@ def test_spin_counts_the_same_where_what_never_changes_is_left_out(sample: rando
     _spin_agrees(sample, observed=True)
 
 
-@settings(relaxed_exports, max_examples=share(60))
+@settings(relaxed_exports, max_examples=share(120))
 @given(random_protocols.samples())
 def test_a_module_means_what_the_interpreter_does(sample: random_protocols.Sample) -> None:
     judged = _judged_export(sample)
@@ -151,8 +151,8 @@ def test_a_module_means_what_the_interpreter_does(sample: random_protocols.Sampl
 # -- with symmetry a search finds what it finds without --------------------------------------------------
 
 
-relaxed_symmetry = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=50)
-TOO_MANY_STATES = 3_000
+relaxed_symmetry = settings(relaxed, max_examples=share(150))
+TOO_MANY_STATES, TOO_MANY_STEPS = 3_000, 2_000
 
 
 @relaxed_symmetry
@@ -171,9 +171,9 @@ def test_one_state_stands_for_as_many_as_there_are_without_symmetry(
 @relaxed_symmetry
 @given(random_protocols.alike_samples())
 def test_symmetry_finds_the_shortest_traces_that_the_interpreter_finds(sample: random_protocols.Sample) -> None:
-    judged = interpreted(**sample.question, caps=Caps(states=250), stop_at_first=False)
-    assume(judged.complete)
     found = _explored(sample, reduction=True)
+    assume(found.transitions <= TOO_MANY_STEPS)
+    judged = _judged(sample)
     assert _lengths(sample, found) == _lengths(sample, judged)
 
 

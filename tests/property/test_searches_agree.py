@@ -35,10 +35,11 @@ from carnet_spec.language.terms import Exists, conjunction, negation
 from carnet_spec.trace import Trace
 from tests.fixtures.interpreted import actions_taken, interpreted
 from tests.fixtures.local_places import Here
+from tests.fixtures.thorough import share
 from tests.property.random_protocols import Sample, alike_samples, samples
 from tests.property.rich_protocols import rich_samples
 
-COUNT = int(os.environ.get("CARNET_RANDOM_SEARCHES", "40"))
+COUNT = int(os.environ.get("CARNET_RANDOM_SEARCHES", share(60)))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
 RECORD = os.environ.get("CARNET_SEARCHES_RECORD", "")
 TOO_MANY = 5_000

@@ -23,11 +23,12 @@ from carnet_check.results import Verdict
 from carnet_check.verification import campaign as running
 from carnet_check.verification.planning import Request, plan_campaign
 from carnet_spec import language
+from tests.fixtures.thorough import share
 from tests.oracle.compare import here
 from tests.oracle.enumerate import enumerate_at, worlds
 from tests.oracle.machine import Layout
 
-COUNT = int(os.environ.get("CARNET_SIZES", "300"))
+COUNT = int(os.environ.get("CARNET_SIZES", share(300)))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
 STRUCTURES = 1 << 15  #: How many tables of all rigid symbols together the brute force looks at.
 EXPLORED = 24  #: How many interpretations are explored in this test; where there are more, some are drawn.

@@ -43,7 +43,7 @@ seeds, depths = st.integers(0, 3), st.sampled_from([12, 1, 2, 3])
 handful = settings(
     max_examples=6, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck), derandomize=True
 )
-relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(40))
+relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(84))
 
 
 @contextmanager

@@ -511,7 +511,7 @@ def _add(draft: Draft, name: str, move: Move) -> None:
     draft.action(by=PARTY, says="x", source="y")(body)
 
 
-@settings(max_examples=share(300))
+@settings(max_examples=share(600))
 @given(st.lists(moves, min_size=1, max_size=5))
 def test_no_early_read_is_missed(protocol_moves: list[Move]) -> None:
     draft = Draft("random", "Random")
