@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from carnet_check.engines.induction.induction import ProofResult, attempts, prove
+from carnet_check.engines.induction.induction import ProofResult, attempts, mutable_symbols, prove
 from carnet_check.engines.induction.obligations import FRESH_VALUES_DIFFER, Obligation
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, Workers
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
@@ -188,6 +188,7 @@ class Account:
     def _answers(self, asked: Sequence[Obligation], barred: _Barred) -> Iterator[SolverAnswer]:
         subject, hints = self.proof.system, load_hints(self.proof.protocol)
         for stepping, shared in ((False, subject.init_hypotheses), (True, subject.step_hypotheses)):
+            mutable = mutable_symbols(shared)
             questions = tuple(
                 Question(
                     each.id,
@@ -196,7 +197,7 @@ class Account:
                     tuple(
                         dict.fromkeys(
                             tuple(name for name in names if name not in barred[each.id])
-                            for names in attempts(each, shared, hints.get(each.id))
+                            for names in attempts(each, mutable, hints.get(each.id))
                         )
                     ),
                 )
