@@ -181,11 +181,20 @@ def test_a_test_is_called_by_what_it_says() -> None:
 # -- the registered protocols ---------------------------------------------------------------------
 
 
-def recorded_cases(families: list[Family]) -> dict[str, Case]:
+@functools.cache
+def enforcing() -> dict[str, Any]:
     results = [json.loads(path.read_text("utf-8")) for path in (ROOT / "docs" / "results").glob("*.json")]
-    code = {family.id: places([family], results) for family in families if is_implemented(family)}
-    ran, slow = read(ROOT / "docs" / JUNIT), marks(ROOT / "tests", VERIFIES)
-    return {case.id: case for case in cases(families, ran, code, slow=slow, complete=True)}
+    return {family.id: places([family], results) for family in registered_families() if is_implemented(family)}
+
+
+@functools.cache
+def marked_tests() -> dict[str, tuple[str, ...]]:
+    return {id: tuple(tests) for id, tests in marks(ROOT / "tests", VERIFIES).items()}
+
+
+def recorded_cases(families: list[Family]) -> dict[str, Case]:
+    ran = read(ROOT / "docs" / JUNIT)
+    return {case.id: case for case in cases(families, ran, enforcing(), slow=marked_tests(), complete=True)}
 
 
 @functools.cache
@@ -242,7 +251,7 @@ def test_no_sentence_can_be_lost_unnoticed() -> None:
 
 
 def test_a_test_that_is_marked_is_in_the_recorded_run_or_verifies_what_other_variants_ask_for() -> None:
-    marked = marks(ROOT / "tests", VERIFIES)
+    marked = marked_tests()
     main = set(asked_by_main_variants())
     assert set(marked) <= main | set(asked_by_other_variants())
     for id in main & set(marked):
