@@ -9,7 +9,7 @@ from pathlib import Path
 from carnet_command.garbage import look_rarely
 
 look_rarely()  # as the command does: pages are trees that stay until they are written
-logging.getLogger("sphinx.sphinx.events").setLevel(logging.INFO)  # a record for each event took a thirtieth of a build
+logging.getLogger("sphinx.sphinx").setLevel(logging.INFO)  # records of events and objects took a thirtieth of a build
 
 _project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 
