@@ -53,7 +53,7 @@ enum { RECENT = 1 << 12 }; /* how many rows a part has near at hand of those tha
 typedef struct { /* states by hash */
     row_t *rows;
     u64 count, room, expanded, level, looked; /* level: where the states of the level that is expanded end */
-    u64 level_begin;
+    u64 level_begin, begun; /* begun: where this round began to expand */
     unsigned char *idle; /* states of this level that are not expanded, if any are not */
 #if WIDTH == 1
     u64 *slots; /* rows, or 0 */
@@ -144,6 +144,10 @@ static inline u64 mix(u64 word, u64 value) { /* 0 for the value 0, so that a wid
     value *= 0x9E3779B97F4A7C15u + 2 * word;
     value ^= value >> 32;
     return value * (0xFF51AFD7ED558CCDu + 2 * word);
+}
+
+static int scarce(const words_t *words) { /* whether there is room for few more values, and can be for more */
+    return BITS < 64 && 4 * (words->used + 1) > words->last && !(words->last >> BITS % 64);
 }
 
 static inline u64 place_of(const words_t *words, u64 value) {
@@ -507,6 +511,7 @@ static void expand(search_t *search, u64 number, near_t *near) { /* follow state
     fill_boxes(k, search->rounds % 2);
     u64 full = 0;
     k->misses = 0;
+    part->begun = part->expanded;
     while (part->expanded < part->level && !full) {
         if (!(part->idle && part->idle[part->expanded - part->level_begin])) {
             part->failed = follow_row(k, &part->rows[part->expanded]);
@@ -575,11 +580,35 @@ static void log_found(search_t *search) { /* note how many states there are once
         search->log[2 * ((search->rounds - 1) * PARTS + number) + 1] = (u32)search->parts[number].count;
 }
 
+static void take_back(search_t *search, u64 number) { /* have a part be as if it had followed nothing in this round */
+    part_t *part = &search->parts[number];
+    work_t *k = &search->work[number];
+    memset(k->fill, 0, sizeof *k->fills);
+    while (part->expanded > part->begun) {
+        part->expanded--;
+        if (part->idle && part->idle[part->expanded - part->level_begin]) continue;
+        if (part->stray_count && part->strays[part->stray_count - 1] == part->expanded) {
+            part->stray_count--;
+            continue;
+        }
+        take_up(k, &part->rows[part->expanded]);
+        k->stopped = CROWDED; /* so that the steps are named, and nothing is handed over */
+        follow(k);
+        for (u64 i = 0; i < k->take; i++) k->fired[k->taken[i]]--;
+    }
+}
+
 static void finish_round(search_t *search) {
     u64 open = 0, spread = 0;
     search->next = 0;
     search->crowded = 0;
     log_found(search);
+    /* Which part met a word without room depends on who was first, whether one did does not. So none goes on. */
+    for (u64 number = 0; number < PARTS; number++)
+        if (search->parts[number].failed == CROWDED) search->why = CROWDED;
+    for (u64 number = 0; search->why == CROWDED && number < PARTS; number++) take_back(search, number);
+    for (u64 word = 0; word < WORDS; word++)
+        if (search->why == DONE && scarce(&search->words[word])) search->why = CROWDED;
     for (u64 number = 0; number < PARTS; number++) {
         part_t *part = &search->parts[number];
         search->log[2 * (search->rounds * PARTS + number)] = (u32)part->expanded;
@@ -796,10 +825,9 @@ static int more_values(words_t *words) { /* make room for twice as many values; 
     return 1;
 }
 
-int grow(search_t *search, u64 word) { /* make room for more values where it is used up: 1 if it is, -1 without memory */
+int grow(search_t *search, u64 word) { /* make room for more values where there is little: 1 if so, -1 without memory */
     words_t *words = &search->words[word];
-    if (BITS == 64 || 2 * (words->used + 1) <= words->last || (words->used + 1) >> BITS % 64) return 0;
-    return more_values(words) ? 1 : -1;
+    return scarce(words) ? more_values(words) ? 1 : -1 : 0;
 }
 
 #if ALIKE

@@ -9,14 +9,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps, Exploration
-from carnet_check.engines.native import compiling, search
+from carnet_check.engines.native import compiling, machine, search
 from carnet_check.engines.native.compiling import compiler
 from carnet_check.engines.native.lowering import DEEPEST
 from carnet_check.engines.native.search import NativeSearch
@@ -229,3 +231,39 @@ def test_a_search_goes_on_from_more_values_in_a_word_than_rows_have_codes(
     first = more(saved=Checkpoint(tmp_path / "kept").saved("it"), caps=Caps(states=250))
     found = more(saved=Checkpoint(tmp_path / "kept").saved("it"))
     assert (first.stopped_by, counted(found)) == ("states", counted(more(packed=PackedSearch)))
+
+
+def test_states_have_the_same_order_however_often_a_word_has_no_room_for_a_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which part meets such a value first depends on threads, so in that round no part goes on."""
+    monkeypatch.setattr(search, "LOOKED_AHEAD", 8)
+    unswept, lit = Forall((Z,), Not(Apply(SWEPT, (Z,)))), [Apply(LIT, (each,)) for each in (X, Y)]
+    light = act("light", [Not(Apply(LIT, (X,))), unswept], insert(LIT, X), params=(X,))
+    sweep = act("sweep", [Apply(NEXT, (X, Y)), *lit, unswept], insert(SWEPT, Z), params=(X, Y, Z))
+    asked = functools.partial(
+        explore,
+        protocol(light, sweep, symbols=(LIT, SWEPT, NEXT)),
+        lamps(6, streets=90),
+        invariants=[Invariant("unswept", (), unswept)],
+        stop_at_first=False,
+        symmetry=False,
+    )
+    orders = []
+    for values in (2, 1 << 16):
+        monkeypatch.setattr(machine, "VALUES", values)
+        monkeypatch.setenv(compiling.FOLDER, str(tmp_path / str(values)))
+        searches: list[NativeSearch] = []
+
+        def packed(*given: Any, searches: list[NativeSearch] = searches, **named: Any) -> NativeSearch:
+            searches.append(NativeSearch(*given, **named, hand_over_at=1))
+            return searches[-1]
+
+        found = asked(packed=packed)
+        (states,) = (each._machine for each in searches)
+        assert states is not None
+        counts = map(int, states._told[:, 0])
+        order = [states._words_of(part, np.arange(count, dtype=np.uint64)) for part, count in enumerate(counts)]
+        orders.append((counted(found), [words.tolist() for words in order]))
+    assert orders[0] == orders[1]
+    assert orders[0][0] == counted(asked(packed=PackedSearch))
