@@ -24,16 +24,17 @@ class Numbering:
         self.symbols = {name: number for number, name in enumerate(sorted(symbol.name for symbol in symbols), 1)}
         members = [(sort.name, member) for sort in ordered for member in sort.members or ()]
         self.members = {member: number for number, member in enumerate(members, 1)}
-        self._texts: dict[Hypothesis, str] = {}
+        self._texts: dict[tuple[Hypothesis, tuple[terms.Apply, ...]], str] = {}
 
     def hypotheses(self, obligation: Obligation) -> list[tuple[str, str]]:
         """Return the hypotheses with their names, those about sorts in alphabetical order."""
         constants = {constant.symbol: place for place, constant in enumerate(obligation.constants)}
         found = []
         for hypothesis in obligation.hypotheses:
-            if hypothesis not in self._texts:
-                self._texts[hypothesis] = self.formula(hypothesis.formula, (), constants)
-            found.append((hypothesis.name, self._texts[hypothesis]))
+            asked = hypothesis, obligation.constants
+            if asked not in self._texts:
+                self._texts[asked] = self.formula(hypothesis.formula, (), constants)
+            found.append((hypothesis.name, self._texts[asked]))
         sorts = sum(name.startswith("sort:") for name, _ in found)
         return [*sorted(found[:sorts]), *found[sorts:]]
 

@@ -176,7 +176,7 @@ SPOILING = (
 
 
 COUNT = int(os.environ.get("CARNET_RANDOM_PROTOCOLS", share(450)))
-LIVELY_COUNT = int(os.environ.get("CARNET_RANDOM_PROTOCOLS", share(300)))
+LIVELY_COUNT = int(os.environ.get("CARNET_RANDOM_PROTOCOLS", share(600)))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
 RECORD = os.environ.get("CARNET_RANDOM_RECORD", "")
 SHRINK = bool(os.environ.get("CARNET_RANDOM_SHRINK"))
