@@ -14,6 +14,7 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Exploration, Search
 from carnet_check.engines.exploring.searches import search
 from carnet_check.engines.induction import ClaimProof, try_claims
+from carnet_check.engines.induction.solving import Workers
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Invariant, Protocol
 from carnet_spec.language.requirements import Level
@@ -27,10 +28,22 @@ THREATS = ("outsider", "holder", "hypervisor", travelling.COLLUSION, "past-keys"
 Proofs = dict[tuple[str, str], ClaimProof]
 
 
-@pytest.fixture(scope="module", params=MAIN)
+@functools.cache
+def solver() -> Workers:
+    """Return what answers about both designs: it asks once what both have to prove."""
+    return Workers(1)
+
+
+@functools.cache
+def proved(variant: str) -> tuple[Protocol, Proofs]:
+    """Prove the claims of a design."""
+    protocol = SOURCE.protocol(variant)
+    return protocol, try_claims(protocol, workers=solver()).claims
+
+
+@pytest.fixture(params=MAIN)
 def proofs(request: pytest.FixtureRequest) -> tuple[Protocol, Proofs]:
-    protocol = SOURCE.protocol(request.param)
-    return protocol, try_claims(protocol).claims
+    return proved(request.param)
 
 
 @functools.cache
