@@ -78,8 +78,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Use one worker for each processor that is there with ``-n auto``: one more would collect all tests, too."""
-    return len(os.sched_getaffinity(0))
+    """Use one worker more than there are processors with ``-n auto``: some tests wait for processes and signals."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.hookimpl(optionalhook=True)
