@@ -3,7 +3,7 @@
 # Guess: verify() of P-256 and P-384 accepts every valid signature, as FIPS 186-5, section 6.4.2, has it.
 # Seen:  it refuses those whose s is larger than half of the order, so about half of what other libraries and devices sign, unless
 #        the option lowS is false. That rule is one of Bitcoin's, and of its curve.
-# So:    whoever verifies quotes and reports of hardware by it turns the option off.
+# So:    a verifier of quotes and reports of hardware turns the option off.
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

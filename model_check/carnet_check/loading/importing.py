@@ -81,7 +81,7 @@ def _is_in(module: ModuleType, folder: Path) -> bool:
 
 def _is_below(folder: Path, place: str) -> bool:
     """Whether a place is in a folder; called for every loaded module, so it compares strings, not paths."""
-    return place.startswith(str(folder)) and place.startswith(os.path.join(folder, ""))  # noqa: PTH118 - keeps the "/"
+    return place.startswith(f"{str(folder).rstrip(os.sep)}{os.sep}")
 
 
 def _is_neighbour(name: str, folder: Path) -> bool:

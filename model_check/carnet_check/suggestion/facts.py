@@ -174,19 +174,12 @@ class _Moved:
         return self._rebuilt(term)
 
     def _rebuilt(self, term: Term) -> Term | None:
-        moved = [self(each) for each in operands(term)]
+        moved = [self(each) for each in terms.children(term)]
         values = [each for each in moved if each is not None]
         if len(values) < len(moved):
             return None
         given = iter(values)
         return terms.rebuild(term, lambda _: next(given))
-
-
-def operands(term: Term) -> tuple[Term, ...]:
-    """Return the direct subterms in the order in which they are rebuilt."""
-    found: list[Term] = []
-    terms.rebuild(term, lambda child: found.append(child) or child)  # type: ignore[func-returns-value]
-    return tuple(found)
 
 
 def _without_equal_variables(facts: Sequence[Term], kept: frozenset[Term]) -> list[Term]:
@@ -285,6 +278,6 @@ def match_pattern(pattern: Term, term: Term, values: Mapping[terms.Var, Term]) -
     if head(pattern) != head(term):
         return None
     found: dict[terms.Var, Term] | None = dict(values)
-    for one, other in zip(operands(pattern), operands(term), strict=True):
+    for one, other in zip(terms.children(pattern), terms.children(term), strict=True):
         found = match_pattern(one, other, found) if found is not None else None
     return found

@@ -232,7 +232,7 @@ def test_a_swallowed_interrupt_still_ends_the_command(monkeypatch: pytest.Monkey
         signal.signal(signal.SIGINT, before)
 
 
-#: The command; whoever runs the tests in the background hands interrupts down as ignored.
+#: The command; tests that run in the background inherit that interrupts are ignored.
 INTERRUPTIBLE = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
