@@ -223,7 +223,7 @@ def negation(term: Term) -> Term:
 
 
 def children(term: Term) -> tuple[Term, ...]:
-    """Return the direct subterms of ``term``, in the order in which :func:`rebuild` changes them."""
+    """Return the direct subterms of ``term``, in the order in which ``rebuild`` changes them."""
     return _CHILDREN[type(term)](term)
 
 
