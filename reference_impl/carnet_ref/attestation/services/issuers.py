@@ -139,31 +139,24 @@ def service_of(claims: Claims) -> Service | None:
 
 #: What the attester hands in to be repeated; the service says nothing about it.
 HELD: Final = frozenset({"x-ms-runtime", "attester_runtime_data", "attester_held_data", "attester_user_data"})
-DEBUG: Final = frozenset(
-    {
-        "is-debuggable",
-        "sgx_is_debuggable",
-        "tdx_is_debuggable",
-        "tdx_td_attributes_debug",
-        "x-ms-sgx-is-debuggable",
-        "x-ms-sevsnpvm-is-debuggable",
-        "x-ms-azurevm-bootdebug-enabled",
-        "x-ms-azurevm-hypervisordebug-enabled",
-        "x-ms-azurevm-kerneldebug-enabled",
-    }
-)
-#: For names of claims, whether a value speaks against the evidence. Every ``dbgstat`` without debugging begins with
-#: ``disabled`` (RFC 9711, section 4.2.9). NVIDIA's service decides by its overall result whether expired certificates
-#: of reference values count.
+#: How the names of claims end that say whether something is debugged.
+DEBUG: Final = ("debuggable", "debug-enabled", "tdx_td_attributes_debug")
+#: For the ends of names of claims, whether a value speaks against the evidence. Every ``dbgstat`` without debugging
+#: begins with ``disabled`` (RFC 9711, section 4.2.9). A GPU whose ``cc_mode`` is not ``ON`` protects no more than one
+#: that is debugged. NVIDIA's service decides by its overall result whether expired certificates of reference values
+#: count.
 SPEAKS_AGAINST: Final[Mapping[str, Callable[[object, Policy], bool]]] = {
     OVERALL: lambda value, _: value is not True,
     "x-nvidia-cert-status": lambda value, _: value not in ("valid", "expired"),
     "x-nvidia-cert-ocsp-status": lambda value, _: value != "good",
     "secboot": lambda value, _: value is False,
+    "secureboot": lambda value, _: value is False,
     "measres": lambda value, _: value != "success",
     "policy_ids_unmatched": lambda value, _: value not in ([], None),
     "attester_tcb_status": lambda value, policy: value not in tuple(policy.tcb_statuses),
     "dbgstat": lambda value, policy: not policy.allow_debug and not str(value).startswith("disabled"),
+    "cc_mode": lambda value, policy: not policy.allow_debug and value != "ON",
+    "debuggersdisabled": lambda value, policy: not policy.allow_debug and value is not True,
     **dict.fromkeys(DEBUG, lambda value, policy: not policy.allow_debug and value is not False),
 }
 
@@ -183,8 +176,8 @@ def objections(service: Service, claims: Claims, policy: Policy) -> Iterator[str
     """Yield the service's objections to the evidence, each in a few words."""
     yield from (f"{name} is missing" for name in service.demanded if name not in claims)
     for path, value in walk(claims):
-        judge = SPEAKS_AGAINST.get(path[-1])
+        judged = any(judge(value, policy) for end, judge in SPEAKS_AGAINST.items() if path[-1].endswith(end))
         failed = value is False or (path[-1].endswith(CHECKED) and value is not True)
         failed |= path[-2:-1] in OWN_CHAINS and path[-1] == "x-nvidia-cert-status" and value != "valid"
-        if (failed and path[-1].startswith(NVIDIA)) or (judge is not None and judge(value, policy)):
+        if judged or (failed and path[-1].startswith(NVIDIA)):
             yield f"{'.'.join(path)} is {ascii(value)[:60]}"

@@ -3,7 +3,7 @@
 import base64
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -260,12 +260,16 @@ def test_issuer_and_times_are_demanded(service: str, changes: Mapping[str, Any],
         ("Google", {"dbgstat": "enabled"}),
         ("Intel", {"tdx/tdx_is_debuggable": True}),
         ("Intel", {"tdx/tdx_is_debuggable": "no"}),
+        ("Intel", {"sevsnp": {"sevsnp_is_debuggable": True}}),
+        ("Google", {"submods/nvidia_gpu": {"cc_mode": "DEVTOOLS"}}),
+        ("Google", {"submods/nvidia_gpu": {"cc_mode": "OFF"}}),
         ("Microsoft", {"x-ms-isolation-tee/x-ms-sevsnpvm-is-debuggable": True}),
         ("Microsoft", {"is-debuggable": True}),
         ("Microsoft", {"parts": [{"x-ms-sgx-is-debuggable": True}]}),
         ("Microsoft", {"x-ms-azurevm-kerneldebug-enabled": True}),
         ("Microsoft", {"x-ms-azurevm-bootdebug-enabled": True}),
         ("Microsoft", {"x-ms-azurevm-hypervisordebug-enabled": None}),
+        ("Microsoft", {"x-ms-azurevm-debuggersdisabled": False}),
         ("NVIDIA", {"dbgstat": "enabled"}),
     ],
 )
@@ -275,9 +279,33 @@ def test_what_is_debugged_is_refused_unless_the_policy_allows_it(service: str, c
     assert appraised(token(service, changes), policy=Policy(DEFAULT_STEPS, allow_debug=True)).accepted
 
 
+@pytest.mark.parametrize(
+    ("service", "changes"),
+    [
+        ("Google", {"submods/nvidia_gpu": {"cc_mode": "ON"}}),
+        ("Microsoft", {"x-ms-azurevm-debuggersdisabled": True, "secureboot": True}),
+    ],
+)
+def test_what_is_said_to_be_protected_is_accepted(service: str, changes: Mapping[str, Any]) -> None:
+    assert appraised(token(service, changes)).accepted
+
+
+def test_a_machine_without_secure_boot_is_refused() -> None:
+    assert appraised(token("Microsoft", {"secureboot": False})).failed_step == "status"
+
+
 @pytest.mark.parametrize("status", [*TcbStatus, "unknown", ["UpToDate"], None])
-def test_a_tcb_status_is_refused_as_in_evidence(status: object) -> None:
-    made = token("Intel", {"tdx/attester_tcb_status": status})
+@pytest.mark.parametrize(
+    ("service", "claims"),
+    [
+        ("Intel", lambda status: {"tdx/attester_tcb_status": status}),
+        ("Google", lambda status: {"tdx": [{"gcp_attester_tcb_status": status}]}),
+    ],
+)
+def test_a_tcb_status_is_refused_as_in_evidence(
+    service: str, claims: Callable[[object], Mapping[str, Any]], status: object
+) -> None:
+    made = token(service, claims(status))
     accepted = [each for each in POLICY_FORM.default_policy.tcb_statuses if each == status]
     assert appraised(made).failed_step == (None if accepted else "status")
     if isinstance(status, TcbStatus):
