@@ -156,7 +156,11 @@ class Profile:
     title: str = ""
 
     def __post_init__(self) -> None:
-        require_fields(self, f"Profile {self.name!r}", name=str, scale={str: int}, budget=int | None, title=str)
+        what = f"Profile {self.name!r}"
+        require_fields(self, what, name=str, scale={str: int}, budget=int | None, title=str)
+        for name, number in {**self.scale, "budget": self.budget or 0}.items():
+            if number < 0:
+                raise MisuseError(f"{what}: '{name}' is {number}, and less than nothing is no size")
 
 
 def made_by_the_checker(protocol: Protocol, threat: str, scale: Scale) -> Instance:

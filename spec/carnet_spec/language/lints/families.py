@@ -20,11 +20,15 @@ def parts(family: Family) -> Findings:
         yield from _name_mismatch(f"variant {name}", name, variant.name)
         if variant.over and variant.over not in family.variants:
             yield f"variant {name}", f"no variant '{variant.over}' to be over: {one_of(family.variants, variant.over)}"
+        elif variant.over and family.variants[variant.over].over:
+            yield f"variant {name}", f"is over '{variant.over}', which is a layer itself: name the design beneath both"
     for name, profile in family.profiles.items():
         yield from _name_mismatch(f"profile {name}", name, profile.name)
     for finding in family.findings:
         if finding.variant and finding.variant not in family.variants:
             yield f"finding {finding.id}", f"no variant '{finding.variant}': {one_of(family.variants, finding.variant)}"
+    for id in duplicates([finding.id for finding in family.findings]):
+        yield f"family {family.id}", f"two findings '{id}': give each an id of its own"
     for service in family.services:
         for name in sorted(service.needed_by - set(family.variants)):
             yield f"service {service.id}", f"no variant '{name}': {one_of(family.variants, name)}"

@@ -123,6 +123,8 @@ def test_a_field_that_holds_something_else_is_named(field: str, given: str, said
             "Finding 'f': 'without' takes a tuple of strings",
         ),
         ('Profile("tiny", 2)', "Profile 'tiny': 'scale' takes a mapping from strings to numbers, not 2"),
+        ('Profile("tiny", {}, budget=-1)', "Profile 'tiny': 'budget' is -1, and less than nothing is no size"),
+        ('Profile("tiny", {"Party": -4})', "Profile 'tiny': 'Party' is -4, and less than nothing is no size"),
         ('Profile("tiny", {}, budget="2")', "Profile 'tiny': 'budget' takes a number or None, not '2'"),
         ('Service("s", "…", "yes", "there", "open")', "Service 's': 'needed_by' takes a set, not 'open'"),
         (

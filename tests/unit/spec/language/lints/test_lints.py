@@ -161,12 +161,15 @@ FAMILIES: dict[str, tuple[Callable[[], Family], str]] = {
         lambda: replace(toy.FAMILY, variants={**toy.FAMILY.variants, "other": Variant("main", "x")}),
         "calls itself 'main'",
     ),
+    "a variant over itself": (lambda: _with_layers("upper"), "is over 'upper', which is a layer itself"),
+    "a layer over a layer": (lambda: _with_layers("lower"), "is over 'lower', which is a layer itself"),
     "a variant without an unknown defence": (
         lambda: replace(toy.FAMILY, variants={"main": Variant("main", "x", without=("wall",))}, findings=()),
         "no removable defence 'wall': write one of fresh-key, return-checked",
     ),
     "a finding of an unknown claim": (lambda: _with_finding(claim="peace"), "no claim 'peace'"),
     "a finding under an unknown threat": (lambda: _with_finding(threat="war"), "no threat model 'war'"),
+    "two findings of one id": (lambda: replace(toy.FAMILY, findings=toy.FAMILY.findings * 2), "give each an id of its"),
     "a finding in an unknown variant": (lambda: _with_finding(variant="best"), "no variant 'best'"),
     "a finding without an unknown defence": (lambda: _with_finding(without=("wall",)), "defence 'wall'"),
     "a view limited by an unknown claim": (lambda: _with_views(limited_by=("peace",)), "no claim 'peace'"),
@@ -180,6 +183,11 @@ FAMILIES: dict[str, tuple[Callable[[], Family], str]] = {
     ),
     "a defence of an unknown base": (lambda: replace(toy.FAMILY, draft=_based), "no base variant 'castle'"),
 }
+
+
+def _with_layers(over: str) -> Family:
+    layers = (Variant("lower", "x", over="main"), Variant("upper", "x", over=over))
+    return replace(toy.FAMILY, variants={**toy.FAMILY.variants, **{layer.name: layer for layer in layers}})
 
 
 def _with_views(**changes: Any) -> Family:
