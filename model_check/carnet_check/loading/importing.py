@@ -197,14 +197,14 @@ def importing(shown: str) -> Iterator[None]:
         raise
     except SyntaxError as error:
         line = f", line {error.lineno}" if error.lineno else ""
-        raise UsageError(f"expected Python, and '{shown}'{line} is not: {error.msg}") from None
-    except (UnicodeDecodeError, ValueError) as error:
-        if isinstance(error, UnicodeDecodeError) or "null bytes" in str(error):
-            raise UsageError(f"expected Python text, and '{shown}' is not: {error}") from None
-        raise error_at_line(shown, error) from error
+        imported = Path(error.filename or shown).name
+        file = shown if imported == Path(shown).name else imported
+        raise UsageError(f"expected Python, and '{file}'{line} is not: {error.msg}") from None
     except SystemExit as error:
         raise UsageError(f"'{shown}' exits when it is imported (code {error.code})") from None
     except Exception as error:
+        if isinstance(error, ValueError) and "null bytes" in str(error):
+            raise UsageError(f"expected Python text, and '{shown}' is not: {error}") from None
         raise error_at_line(shown, error) from error
 
 
@@ -228,13 +228,14 @@ def exit_error(shown: str, error: SystemExit) -> UsageError:
 
 
 def error_at_line(shown: str, error: Exception) -> InvalidSpecificationError:
-    """Return an error that names the line of the specification, not of the library, at which ``error`` was raised."""
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((*LIBRARY_FOLDERS, str(Path(__file__).parent), "<"))
+    """Return an error that names the line of the specification, not of a library, at which ``error`` was raised."""
+    lines = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals["__name__"].partition(".")[0] not in sys.stdlib_module_names
     ]
-    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else shown
+    own = [line for line in lines if not line[0].startswith((*LIBRARY_FOLDERS, str(Path(__file__).parent), "<"))]
+    place = f"{Path(own[-1][0]).name}:{own[-1][1]}" if own else shown
     said = str(error) if isinstance(error, SpecificationError) else f"{type(error).__name__}: {error}"
     asked = _nearest_in_python(error)
     return InvalidSpecificationError(f"{place}: {_incomplete(error) or said}{asked and '; ' + asked}")

@@ -18,10 +18,7 @@ def parts(family: Family) -> Findings:
             yield f"family {family.id}", f"main variant '{name}' is not declared: {one_of(family.variants, name)}"
     for name, variant in family.variants.items():
         yield from _name_mismatch(f"variant {name}", name, variant.name)
-        if variant.over and variant.over not in family.variants:
-            yield f"variant {name}", f"no variant '{variant.over}' to be over: {one_of(family.variants, variant.over)}"
-        elif variant.over and family.variants[variant.over].over:
-            yield f"variant {name}", f"is over '{variant.over}', which is a layer itself: name the design beneath both"
+        yield from _base_mistakes(family, name, variant.over)
     for name, profile in family.profiles.items():
         yield from _name_mismatch(f"profile {name}", name, profile.name)
     for finding in family.findings:
@@ -42,6 +39,13 @@ def parts(family: Family) -> Findings:
 def _name_mismatch(where: str, name: str, own: str) -> Findings:
     if own != name:
         yield where, f"calls itself '{own}': use one name. {did_you_mean(own, [name])}".rstrip(" .")
+
+
+def _base_mistakes(family: Family, name: str, base: str) -> Findings:
+    if base and base not in family.variants:
+        yield f"variant {name}", f"no variant '{base}' to be over: {one_of(family.variants, base)}"
+    elif base and family.variants[base].over:
+        yield f"variant {name}", f"is over '{base}', which is a layer itself: name the design beneath both"
 
 
 def _sizes(family: Family) -> set[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.errors import InvalidSpecificationError
+from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_check.loading.families import load, parts_of, place_of
 from carnet_spec.language.lints import Complaint
 from tests.unit.model_check.command import FASTEST, FIXTURES, carnet
@@ -496,4 +496,20 @@ def test_the_second_reading_says_nothing(starter: Path, capsys: pytest.CaptureFi
 def test_a_design_that_cannot_be_built_is_refused_where_it_is_asked_for(starter: Path) -> None:
     starter.write_text("def draft():\n    return undefined\n")
     with pytest.raises(InvalidSpecificationError, match="NameError"):
+        load(str(starter))
+
+
+@pytest.mark.parametrize(
+    ("beside", "says"),
+    [
+        (b"x = (\n", r"expected Python, and 'beside_it\.py', line 1 is not"),
+        (b'\nx = "\xff"\n', r"expected Python, and 'beside_it\.py', line 2 is not: .*utf-8"),
+        (b"import json\njson.loads('{')\n", r"^beside_it\.py:2: JSONDecodeError"),
+        (b"from pathlib import Path\nPath(__file__).read_text('ascii')  # \xc3\xa9\n", r"^beside_it\.py:2: Unicode"),
+    ],
+)
+def test_an_error_names_the_file_and_the_line_that_the_author_can_mend(starter: Path, beside: bytes, says: str) -> None:
+    starter.with_name("beside_it.py").write_bytes(beside)
+    starter.write_text("import beside_it\n")
+    with pytest.raises((UsageError, InvalidSpecificationError), match=says):
         load(str(starter))
