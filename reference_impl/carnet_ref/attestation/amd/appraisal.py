@@ -17,7 +17,7 @@ the CRL distribution points in AMD's certificates; RFC 5280, section 6.3.3.
 """
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -325,13 +325,18 @@ def _check_powers_of_the_host(steps: Checklist, report: SnpReport, policy: Polic
     otherwise = "DEBUG is set: the host may read and change the guest"
     steps.require(policy.allow_debug or not debug, "debug", allowed, otherwise, GUEST_POLICY)
     agent = report.migration_agent_report_id
-    movable = MIGRATE_MA in words or agent not in (NO_AGENT, bytes(len(NO_AGENT)))
+    movable = is_movable(words, agent)
     allowed = "a migration agent, which the policy allows" if movable else "no migration agent may take the guest away"
     otherwise = f"MIGRATE_MA is set, or the guest has an agent: {agent.hex()}"
     steps.require(policy.allow_migration_agent or not movable, "migration", allowed, otherwise, GUEST_POLICY)
     problem = _policy_problem(report, policy)
     shown = ", ".join(sorted(words)) or "no bit set"
     steps.require(problem is None, "guest-policy", shown, f"{problem}", GUEST_POLICY)
+
+
+def is_movable(guest_policy: Collection[str], agent: bytes) -> bool:
+    """Return whether a migration agent may take a guest away: its policy allows one, or it has one."""
+    return MIGRATE_MA in guest_policy or agent not in (NO_AGENT, bytes(len(NO_AGENT)))
 
 
 def _policy_problem(report: SnpReport, policy: Policy) -> str | None:

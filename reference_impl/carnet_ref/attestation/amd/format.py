@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from carnet_ref.attestation import results
-from carnet_ref.attestation.amd.appraisal import POLICY_FORM, Policy, appraise_report
+from carnet_ref.attestation.amd.appraisal import POLICY_FORM, Policy, appraise_report, is_movable
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
 from carnet_ref.attestation.amd.report import DEBUG, line_of, parse_report
 from carnet_ref.attestation.appraisal import Appraisal
@@ -17,9 +17,12 @@ from carnet_ref.attestation.kinds import Layer, LayerRole
 
 
 def _noted(claims: Mapping[str, object]) -> Mapping[results.TrustClaim, int]:
-    words = claims["guest_policy"]
+    """Tell of a guest that its host may read, or that a migration agent may take away."""
+    words, agent = claims["guest_policy"], claims["report_id_ma"]
     assert isinstance(words, list), "the guest's policy is told as words"
-    return {results.TrustClaim.RUNTIME_OPAQUE: results.CONTRADICTED} if DEBUG in words else {}
+    assert isinstance(agent, str), "the agent's report id is told in hexadecimal"
+    exposed = DEBUG in words or is_movable(words, bytes.fromhex(agent))
+    return {results.TrustClaim.RUNTIME_OPAQUE: results.CONTRADICTED} if exposed else {}
 
 
 PLATFORM: Final = ("product", "certificate-tcb", "tcb-order", "minimum-tcb")

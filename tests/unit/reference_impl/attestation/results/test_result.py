@@ -11,9 +11,11 @@ import pytest
 
 from carnet_ref.attestation.amd import appraisal as snp_policy
 from carnet_ref.attestation.amd.appraisal import DEFAULT_POLICY as SNP_POLICY
+from carnet_ref.attestation.amd.appraisal import Policy as SnpPolicy
 from carnet_ref.attestation.amd.appraisal import appraise_report
 from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.amd.format import RESULTS as SNP
+from carnet_ref.attestation.amd.report import GuestPolicy
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep, unparsable
 from carnet_ref.attestation.ear import parse_claims
 from carnet_ref.attestation.intel import appraisal as intel
@@ -286,8 +288,27 @@ def test_an_snp_guest_is_warned_of_and_one_that_is_debugged_contraindicated() ->
     found = made(appraisal, one(SNP), "snp", ASKED)["submods"]["snp"]
     assert (vector(found), found["ear_status"]) == ({"runtime-opaque": 2}, "warning")
     assert "instance-identity" not in vector(found)
-    assert SNP.noted({"guest_policy": ["SMT"]}) == {}
-    assert SNP.noted({"guest_policy": ["DEBUG", "SMT"]}) == {TrustClaim.RUNTIME_OPAQUE: 96}
+
+
+MOVABLE = replace(SNP_POLICY, allow_migration_agent=True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "policy"),
+    [
+        ({"policy": GuestPolicy(chip().report(ASKED).policy.bits | 1 << 19)}, replace(SNP_POLICY, allow_debug=True)),
+        ({"policy": GuestPolicy(chip().report(ASKED).policy.bits | 1 << 18)}, MOVABLE),
+        ({"migration_agent_report_id": b"\x33" * 32}, MOVABLE),
+    ],
+)
+def test_others_are_told_of_an_snp_guest_that_is_exposed_although_the_policy_allows_it(
+    fields: dict[str, Any], policy: SnpPolicy
+) -> None:
+    evidence = SnpEvidence(chip().sign(replace(chip().report(ASKED), **fields)), certificate_table())
+    appraisal = appraise_report(evidence, at=NOW, policy=policy, anchors=amd().anchors, report_data=ASKED)
+    assert appraisal.accepted
+    found = made(appraisal, one(SNP), "snp", ASKED)["submods"]["snp"]
+    assert (vector(found), found["ear_status"]) == ({"runtime-opaque": 96}, "contraindicated")
 
 
 def test_everything_of_a_machine_has_a_result(tmp_path: Path) -> None:
