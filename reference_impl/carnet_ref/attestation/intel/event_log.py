@@ -27,6 +27,8 @@ REGISTER_BYTES: Final = 48
 RUNTIME_EVENT: Final = 0x08000001  #: The type of dstack's events, whose digests commit to their names and payloads.
 #: The versions of dstack's log: what a digest is computed from differs, and a log may have events of both.
 FIRST_VERSION, CANONICAL_VERSION = 1, 2
+#: What stands between the parts that are hashed in version 1, so a name that has one might end there.
+SEPARATOR: Final = ":"
 RUNTIME_RTMR: Final = 3  #: The register that is extended while a TD runs.
 MOST_EVENTS: Final = 1 << 14
 
@@ -34,7 +36,7 @@ MOST_EVENTS: Final = 1 << 14
 class MeasuredEvent(NamedTuple):
     """A measured event: its RTMR (0 to 3; None: MRTD), type, SHA-384 and data.
 
-    ``name`` is that of a runtime event, whose digest commits to it and to the data; other events have none.
+    ``name`` is that of a runtime event, whose digest commits to it and to the data; it is None where none does.
     """
 
     rtmr: int | None
@@ -77,20 +79,21 @@ def _json_event(event: Document) -> MeasuredEvent:
     stated = event.octets("digest")
     if kind != RUNTIME_EVENT:
         return MeasuredEvent(register, kind, event.octets("digest", REGISTER_BYTES), payload)
-    preimage = _preimage(event, name, payload)
+    version = event.number("version") if event.states("version") else FIRST_VERSION
+    preimage = _preimage(version, name, payload)
     digest = sha384(preimage)
     if stated not in (b"", digest):
         raise MalformedError("event log", f"the digest of {name!r} and its payload"[:200], stated.hex()[:100])
     if event.states("preimage") and event.octets("preimage") != preimage:
         raise MalformedError("event log", f"what is hashed for {name!r} and its payload"[:200], "another preimage")
-    return MeasuredEvent(register, kind, digest, payload, name)
+    is_proved = version > FIRST_VERSION or SEPARATOR not in name
+    return MeasuredEvent(register, kind, digest, payload, name if is_proved else None)
 
 
-def _preimage(event: Document, name: str, payload: bytes) -> bytes:
+def _preimage(version: int, name: str, payload: bytes) -> bytes:
     """Return what is hashed for a runtime event: from log version 2 on, canonical JSON as of RFC 8785."""
-    version = event.number("version") if event.states("version") else FIRST_VERSION
     if version == FIRST_VERSION:
-        return RUNTIME_EVENT.to_bytes(4, "little") + b":" + name.encode() + b":" + payload
+        return SEPARATOR.encode().join((RUNTIME_EVENT.to_bytes(4, "little"), name.encode(), payload))
     if version != CANONICAL_VERSION:
         raise MalformedError("event log", f"version {FIRST_VERSION} or {CANONICAL_VERSION}", f"{version}"[:40])
     hashed = {"name": name, "payload": payload.hex(), "type": RUNTIME_EVENT}

@@ -180,6 +180,20 @@ def test_the_log_beside_a_quote_is_replayed(name: str) -> None:
     assert appraised(other.quote, event_log=other.event_log).failed_step == "event-log"
 
 
+def test_a_name_that_a_digest_of_version_1_does_not_tell_from_the_payload_is_not_proved() -> None:
+    """The digest is over both with a colon between them, so whoever writes the log down may move the colon."""
+    (genuine,) = parse_event_log(json.dumps(event_log(("key-provider", b'{"name":"kms"}'))[1:]).encode())
+    (moved,) = parse_event_log(json.dumps(event_log(('key-provider:{"name"', b'"kms"}'))[1:]).encode())
+    assert (genuine.name, moved.name) == ("key-provider", None)
+    assert genuine.digest == moved.digest
+    third = replay_rtmr([genuine])[3]
+    quote = PLATFORM.td(rtmrs=(*logged_rtmrs()[:3], third)).quote(REPORT_DATA)
+    verdict = appraised(quote, event_log=json.dumps(event_log(('key-provider:{"name"', b'"kms"}'))).encode())
+    assert verdict.claims["runtime_events"] == [{"digest": genuine.digest.hex()}]
+    (second,) = parse_event_log(json.dumps(event_log(("a:b", b"c"), version=2)[1:]).encode())
+    assert second.name == "a:b"
+
+
 def of_version_2(**changed: Any) -> bytes:
     *before, last = event_log(*EVENTS, digests=True, version=2)
     return json.dumps([*before, last | changed]).encode()
