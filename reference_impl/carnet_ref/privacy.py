@@ -140,7 +140,7 @@ class GaussianAccountant:
         Raises PrivacyParameterError if δ is not between 0 and 1.
         """
         _require_probability(delta)
-        return _least(lambda epsilon: self.delta(epsilon) <= delta)
+        return _least(self.delta, delta)
 
 
 def deviation_for(epsilon: float, delta: float, sensitivity: float, releases: int = 1) -> float:
@@ -152,12 +152,12 @@ def deviation_for(epsilon: float, delta: float, sensitivity: float, releases: in
     if releases < 1:
         raise PrivacyParameterError(f"expected at least one release, not {releases}")
 
-    def suffices(deviation: float) -> bool:
+    def delta_with(deviation: float) -> float:
         if not deviation:
-            return False
-        return GaussianAccountant().after(Release(sensitivity, deviation), releases).delta(epsilon) <= delta
+            return 1.0
+        return GaussianAccountant().after(Release(sensitivity, deviation), releases).delta(epsilon)
 
-    return _least(suffices)
+    return _least(delta_with, delta)
 
 
 def _require_size(what: str, value: float) -> None:
@@ -170,19 +170,37 @@ def _require_probability(delta: float) -> None:
         raise PrivacyParameterError(f"expected 0 < δ < 1, not {delta}")
 
 
-def _least(suffices: Callable[[float], bool]) -> float:
-    """Return a number that suffices, to 13 digits the least one, where each larger one suffices too."""
-    if suffices(0.0):
+def _least(delta_at: Callable[[float], float], delta: float) -> float:
+    """Return the least number of 45 binary digits with at most this δ, where each larger one has no larger δ.
+
+    The search is regula falsi in the logarithm of δ, with the Illinois rule: an end that stays twice counts half.
+    """
+    if delta_at(0.0) <= delta:
         return 0.0
-    high = 1.0
-    while not suffices(high):
-        high *= 2
-    low = high / 2
-    while low and suffices(low):
-        high, low = low, low / 2
-    while high - low > high * 1e-13:
-        middle = (low + high) / 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
+
+    def excess(number: float) -> float:
+        return math.log(delta_at(number)) - math.log(delta)
+
+    low, high = 0.5, 1.0
+    at_low, at_high = excess(low), excess(high)
+    while at_high > 0:
+        low, at_low, high = high, at_high, high * 2
+        at_high = excess(high)
+    while at_low <= 0:
+        high, at_high, low = low, at_low, low / 2
+        at_low = excess(low)
+    unit = max(low / 2**44, SMALLEST)
+    stayed = 0
+    while (units := (high - low) / unit) > 1:
+        share = at_low / (at_low - at_high)
+        middle = low + unit * min(max(round(units * share), 1), units - 1)
+        at_middle = excess(middle)
+        if at_middle > 0:
+            low, at_low = middle, at_middle
+            at_high, stayed = at_high / (2 if stayed > 0 else 1), 1
+        else:
+            high, at_high = middle, at_middle
+            at_low, stayed = at_low / (2 if stayed < 0 else 1), -1
     return high
 
 
@@ -282,14 +300,16 @@ def _normal_at(x: Decimal, of: _Directed) -> _Bounds:
 
 def _series(x: _Bounds, square: _Bounds) -> _Bounds:
     """Bound the sum of the positive terms x^(2n+1)/(2n+1)!!; what is left out is below a geometric series."""
-    of, total, term, odd = x.of, x, x, 1
+    down, up = x.of.down, x.of.up
+    least, most, low, high, odd = x.low, x.high, x.low, x.high, 1
     while True:
         odd += 2
-        term = term * square / _bounds(odd, of)
-        total = total + term
-        falling = of.up.multiply(square.high, Decimal(2)) < odd
-        if falling and of.up.scaleb(term.high, of.up.prec) <= total.low:  # the terms left out sum to less than this one
-            return _Bounds(total.low, of.up.add(total.high, term.high), of)
+        least = down.divide(down.multiply(least, square.low), Decimal(odd))
+        most = up.divide(up.multiply(most, square.high), Decimal(odd))
+        low, high = down.add(low, least), up.add(high, most)
+        falling = up.multiply(square.high, Decimal(2)) < odd
+        if falling and up.scaleb(most, up.prec) <= low:  # the terms left out sum to less than this one
+            return _Bounds(low, up.add(high, most), x.of)
 
 
 def _delta(squared_mu: Fraction, epsilon: float) -> float:
