@@ -2,7 +2,8 @@
 
 Every stage is a search for a shortest violation, with an adversary budget where the stage has one. If the first stage
 finds nothing, the hunt tries to prove the weakened protocol with the lemmas that still hold. A proof ends the hunt,
-because it holds for every size. Otherwise the larger stages follow. If they find nothing, the verdict is UNKNOWN.
+because it holds for every size. Otherwise the larger stages follow, and if they find nothing, a proof is tried again,
+with more work for each obligation. If that fails as well, the verdict is UNKNOWN.
 """
 
 from collections.abc import Callable
@@ -116,12 +117,8 @@ def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progre
     """
     stages: list[Coverage] = []
     first, *larger = target.source.family.sizes_to_hunt(target.protocol.variant)
-    for profile in (first, None, *larger):
-        if profile is None:
-            why = _redundant(target, jobs, progress)
-            if why:
-                return Hunt(target, Verdict.PROVED, _only(target), why, stages=tuple(stages))
-            continue
+    last = larger[-1] if larger else first
+    for profile in (first, *larger):
         found = _search(target, profile, caps, progress)
         stages.append(found)
         if found.problems:
@@ -130,6 +127,10 @@ def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progre
             return _end_with_attack(target, profile, stages)
         if found.stopped_by == "interrupt":
             raise KeyboardInterrupt
+        if profile in (first, last):
+            why = _redundant(target, jobs, progress, quickly=profile is not last)
+            if why:
+                return Hunt(target, Verdict.PROVED, _only(target), why, stages=tuple(stages))
     covered = "; ".join(f"{found.search.profile.name}: {found.covered}" for found in stages)
     detail = f"neither attacked nor proved; searched {covered}"
     return Hunt(target, Verdict.UNKNOWN, _only(target), detail, stages=tuple(stages))
@@ -286,7 +287,7 @@ def replayed_in(protocol: Protocol, trace: Trace, profile: Profile) -> str:
     return f"{plural(taken, 'step')} and {plural(len(trace.steps) - taken, 'deduction')}; replayed in {profile.name}"
 
 
-def _redundant(target: AttackTarget, jobs: int, progress: Say) -> str:
+def _redundant(target: AttackTarget, jobs: int, progress: Say, *, quickly: bool) -> str:
     """Return the words for how every claim was proved in the weakened protocol; empty if no proof was found."""
     progress("no attack so far; trying to prove that there is none")
     threat = None if target.threat == NO_THREAT else target.threat
@@ -294,8 +295,9 @@ def _redundant(target: AttackTarget, jobs: int, progress: Say) -> str:
     def watch(done: int, total: int) -> None:
         progress(f"trying to prove that there is no attack: {done} of {total} obligations")
 
-    if not able(ProvesWeakened).proves_weakened(target.source, target.protocol, threat, target.claims, jobs, watch):
-        progress("not every claim is proved; searching on")
+    proves_weakened = able(ProvesWeakened).proves_weakened
+    if not proves_weakened(target.source, target.protocol, threat, target.claims, jobs, watch, quickly=quickly):
+        progress("not every claim is proved" + ("; searching on" if quickly else ""))
         return ""
     under = target.threat.id
     if not target.removed:

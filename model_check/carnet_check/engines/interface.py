@@ -423,8 +423,13 @@ class ProvesWeakened(Engine):
         claims: Collection[str],
         jobs: int,
         progress: Callable[[int, int], None],
+        *,
+        quickly: bool = False,
     ) -> bool:
-        """Return whether all claims are proved; ``progress`` gets the number of obligations done and of all."""
+        """Return whether all claims are proved; ``progress`` gets the number of obligations done and of all.
+
+        With ``quickly``, a proof that takes much work at one obligation is not found.
+        """
 
 
 @dataclass(frozen=True, slots=True)

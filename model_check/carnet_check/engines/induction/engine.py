@@ -85,6 +85,7 @@ from carnet_command.text import plural
 from carnet_spec.language import Action, Claim, Effect, Eventually, Goal, Profile, Protocol, Symbol, Threat, terms
 
 SHOWN = 3  #: The most open obligations of a claim that are named.
+QUICK_RLIMIT = DEFAULT_RLIMIT // 25  #: The budget of an obligation in a quick attempt at a proof.
 #: Called with the number of obligations done, the number of all, and the latest answer.
 Answered = Callable[[int, int, SolverAnswer], None]
 
@@ -359,6 +360,8 @@ class Induction(
         claims: Collection[str],
         jobs: int,
         progress: Callable[[int, int], None],
+        *,
+        quickly: bool = False,
     ) -> bool:
         """Return whether all claims are proved once the lemmas that are no longer inductive are dropped."""
 
@@ -371,7 +374,7 @@ class Induction(
             claims=claims,
             together=True,
             jobs=jobs,
-            rlimit=self.rlimit,
+            rlimit=min(QUICK_RLIMIT, self.rlimit) if quickly else self.rlimit,
             progress=answered,
             expected=fitting_cores(source, protocol, threat),
         )

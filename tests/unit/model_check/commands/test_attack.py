@@ -177,6 +177,14 @@ def test_a_small_search_makes_no_defence_redundant_and_goes_on_where_nothing_is_
     assert "still proved without return-checked: redundant under collusion" in found.detail
 
 
+def test_a_proof_that_takes_much_work_is_looked_for_after_larger_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = (ALONE, replace(ALONE, name="once more"))
+    quick = _hunted(*sizes, without="return-checked")
+    monkeypatch.setattr("carnet_check.engines.induction.engine.QUICK_RLIMIT", 1)
+    late = _hunted(*sizes, without="return-checked")
+    assert [(each.verdict, len(each.stages)) for each in (quick, late)] == [(Verdict.PROVED, 1), (Verdict.PROVED, 2)]
+
+
 def test_a_variant_with_sizes_of_its_own_is_hunted_in_those() -> None:
     main = toy.FAMILY.variants["main"]
     variants = {"main": replace(main, hunts=(PAIR,))}
