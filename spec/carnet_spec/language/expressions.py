@@ -11,8 +11,9 @@ from __future__ import annotations
 import difflib
 import inspect
 import itertools
+import sys
 from collections.abc import Callable, Sequence
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any, ClassVar, Generic, NoReturn, TypeGuard, TypeVar
 
 from carnet_spec.language.errors import MisuseError
@@ -41,6 +42,7 @@ from carnet_spec.language.terms import (
     subterms,
     variables_in,
 )
+from carnet_spec.language.tracing import Extent, operation_at
 
 
 class Expression:
@@ -78,21 +80,42 @@ class Expression:
 
 
 class Formula(Expression):
-    """An expression that is true or false in a state."""
+    """An expression that is true or false in a state; ``arrow`` is where it was written with ``>>``, if it was."""
 
-    __slots__ = ()
+    __slots__ = ("arrow",)
+
+    def __init__(self, term: Term, arrow: Extent | None = None) -> None:
+        super().__init__(term)
+        self.arrow = arrow
 
     def __and__(self, other: Formula) -> Formula:
+        _refuse_bare_arrows(self, other, sys._getframe(1))
         return Formula(conjunction((self.term, formula_term(other, "&"))))
 
     def __or__(self, other: Formula) -> Formula:
+        _refuse_bare_arrows(self, other, sys._getframe(1))
         return Formula(disjunction((self.term, formula_term(other, "|"))))
 
     def __invert__(self) -> Formula:
         return Formula(negation(self.term))
 
     def __rshift__(self, other: Formula) -> Formula:
-        return implies(self, other)
+        _refuse_bare_arrows(self, other, sys._getframe(1))
+        return Formula(implies(self, other).term, operation_at(sys._getframe(1)))
+
+
+def _refuse_bare_arrows(left: Formula, right: object, frame: FrameType) -> None:
+    """Refuse the operation of a frame if an operand is written with ``>>`` and without parentheses."""
+    first, second = left.arrow, right.arrow if isinstance(right, Formula) else None
+    whole = operation_at(frame) if first or second else None
+    if whole is None or whole in (first, second):  # an operand that is made by this operation has a name
+        return
+    begins = first is not None and (first.code, first.start) == (whole.code, whole.start)
+    ends = second is not None and (second.code, second.end) == (whole.code, whole.end)
+    if begins or ends:
+        raise MisuseError(
+            "Python reads >> before & and |, and a >> b >> c as (a >> b) >> c: put the implication in parentheses"
+        )
 
 
 class Individual(Expression):

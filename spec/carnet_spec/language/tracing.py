@@ -10,13 +10,14 @@ import contextlib
 import dis
 import functools
 import io
+import itertools
 import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, TypeVar
 
 from carnet_spec.language.errors import MisuseError
@@ -85,6 +86,24 @@ def called_from() -> SourceLocation | None:
             return None
         frame = frame.f_back
     return SourceLocation(frame.f_code.co_filename, frame.f_lineno)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Where an operation begins and ends in the source of some code: lines, from 1, and places in them, from 0."""
+
+    code: CodeType
+    start: tuple[int, int]
+    end: tuple[int, int]
+
+
+def operation_at(frame: FrameType) -> Extent | None:
+    """Return the extent of the operation that a frame is at; None if Python was told not to record where they are."""
+    positions = itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None)
+    match next(positions):
+        case int(line), int(last_line), int(place), int(end):
+            return Extent(frame.f_code, (line, place), (last_line, end))
+    return None
 
 
 class _NoOutput(io.TextIOBase):

@@ -37,6 +37,11 @@ FORMULAS: dict[str, tuple[Callable[[], object], str]] = {
     "truth of a relation": (lambda: bool(enrolled), "enrolled must be applied"),
     "no parentheses": (lambda: anything_of(phase) == Phase.START & ready, "put the comparison in parentheses"),
     "no parentheses, other side": (lambda: ready & anything_of(boss), "& needs a formula, not a Agent: compare it"),
+    "bare implication, right of and": (lambda: ready & backdoor >> ready, "put the implication in parentheses"),
+    "bare implication, left of and": (lambda: ready >> backdoor & ready, "put the implication in parentheses"),
+    "bare implication, right of or": (lambda: ready | backdoor >> ready, "put the implication in parentheses"),
+    "bare implication, left of or": (lambda: ready >> (backdoor) | ready, "put the implication in parentheses"),
+    "bare implications": (lambda: ready >> backdoor >> ready, "put the implication in parentheses"),
     "negated element": (lambda: ~boss, "write a != b"),
     "compared formulas": (lambda: ready == enrolled(boss), "write implies(a, b) & implies(b, a)"),
     "compared sorts": (lambda: boss == chosen, "compares a Agent with a Key"),
@@ -101,6 +106,28 @@ FORMULAS: dict[str, tuple[Callable[[], object], str]] = {
 
 def anything_of(value: object) -> Any:
     return value
+
+
+def test_an_implication_in_parentheses_is_read_as_it_is_written() -> None:
+    to, back = implies(ready, backdoor), implies(backdoor, ready)
+    named = ready >> backdoor
+    chain = ready
+    for _ in range(2):
+        chain = chain >> backdoor
+    for read, written in (
+        (ready & (ready >> backdoor), all_of(ready, to)),
+        ((ready >> backdoor) & ready, all_of(to, ready)),
+        ((ready >> backdoor) | (backdoor >> ready), any_of(to, back)),
+        (ready | (ready >> backdoor), any_of(ready, to)),
+        ((ready & backdoor) >> ready, implies(all_of(ready, backdoor), ready)),
+        (ready >> (backdoor >> ready), implies(ready, back)),
+        ((ready >> backdoor) >> ready, implies(to, ready)),
+        (~ready >> backdoor, implies(~ready, backdoor)),
+        (named & ready, all_of(to, ready)),
+        (ready & named, all_of(ready, to)),
+        (chain, implies(to, backdoor)),
+    ):
+        assert read.term == written.term
 
 
 @pytest.mark.parametrize("name", FORMULAS)
