@@ -220,9 +220,9 @@ def verify(
         outcome = running.verify(campaign, covered)
         suggestions = suggestions_for(outcome, covered) if suggest else None
         covered.status("writing what was asked for")
-        closing = _closing(context, outcome, kept)
-        _keep(outcome, closing, kept)
-    lacking = shortcomings(outcome) if strict else []
+        lacking = shortcomings(outcome) if strict else []
+        closing = _closing(context, outcome, lacking, kept)
+        _keep(outcome, lacking, closing, kept)
     more = {"suggestions": suggestions.as_json()} if suggestions is not None else {}
     value = {**_as_json(outcome), **({"shortcomings": lacking} if strict else {}), **more}
     if COLLECTED in context.meta:
@@ -361,7 +361,9 @@ def _simulations(outcome: CampaignOutcome, walks: Walks) -> Iterator[dict[str, A
             yield {**where, "profile": search.profile.name, **walked_as_json(protocol, walks, found)}
 
 
-def _closing(context: click.Context, outcome: CampaignOutcome, kept: OutputFiles) -> common.Closing:
+def _closing(
+    context: click.Context, outcome: CampaignOutcome, lacking: Sequence[str], kept: OutputFiles
+) -> common.Closing:
     campaign = outcome.campaign
     solver = not all(engine.believes_no_solver for engine in campaign.engines)
     pairs = zip(campaign.engines, outcome.answers, strict=True)
@@ -369,7 +371,7 @@ def _closing(context: click.Context, outcome: CampaignOutcome, kept: OutputFiles
     said = kept._replace(out=None) if "out" in context.meta.get(common.HIDDEN_OPTIONS, ()) else kept
     return common.Closing(
         verdicts=by_verdict(outcome.results),
-        outcome="every verdict as expected" if outcome.exit_code == 0 else _worst(outcome),
+        outcome=_in_short(outcome, lacking),
         strength=" · ".join(strength),
         budget=" · ".join((*(engine.budget(campaign.profile) for engine in campaign.engines), *outcome.limits)),
         profile=common.profile_line(campaign.profile.name, campaign.walks),
@@ -382,21 +384,25 @@ def _closing(context: click.Context, outcome: CampaignOutcome, kept: OutputFiles
     )
 
 
-def _worst(outcome: CampaignOutcome) -> str:
+def _in_short(outcome: CampaignOutcome, lacking: Sequence[str]) -> str:
     wrong = sum(not row.as_expected for row in outcome.results)
-    return f"{wrong} not as expected (exit code {outcome.exit_code})"
+    if wrong:
+        return f"{wrong} not as expected (exit code {outcome.exit_code})"
+    strict = f", and {plural(len(lacking), 'objection')} of --strict (exit code {ExitCode.UNKNOWN})" if lacking else ""
+    return f"every verdict as expected{strict}"
 
 
-def _keep(outcome: CampaignOutcome, closing: common.Closing, kept: OutputFiles) -> None:
+def _keep(outcome: CampaignOutcome, lacking: Sequence[str], closing: common.Closing, kept: OutputFiles) -> None:
     """Write the requested files; their content is complete before the first one is written."""
     if not any(kept):
         return
-    run = record_run(outcome, closing.as_json())
+    run = record_run(outcome, closing.as_json(), lacking)
     if kept.out is not None:
         run.write(kept.out)
     if kept.junit is not None:
         actions = (action for plan in outcome.campaign.plans for action in plan.protocol.actions)
-        write_text(kept.junit, junit(outcome.results, {action.name for action in actions if is_deduction(action)}))
+        silent = {action.name for action in actions if is_deduction(action)}
+        write_text(kept.junit, junit(outcome.results, silent, lacking))
     if kept.sarif is not None:
         write_json(kept.sarif, sarif(run))
     if kept.markdown is not None:

@@ -145,6 +145,7 @@ def _tests(run: Run) -> dict[str, list[str]]:
         word = "passed" if row["as_expected"] else "warned" if row["verdict"] == "UNKNOWN" else "failed"
         name = "/".join(row[part] for part in ("variant", "kind", "claim", "threat", "engine"))
         tests[word].append(f"{name}: {row['verdict']}")
+    tests["warned"] += (f"--strict: {each}" for each in run.shortcomings)
     return tests
 
 

@@ -19,15 +19,17 @@ from carnet_check.verification.outcome import cti_lines, unproved_invariants
 from carnet_check.wording import attack_name, list_assumptions
 from carnet_command.printable import printable_values
 
+STRICT = "--strict"  #: The suite, and the rule, of what a strict reader objects to.
 _CONTROL = re.compile(r"[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]")
 
 
-def junit(results: Sequence[Result], silent: Collection[str] = ()) -> str:
+def junit(results: Sequence[Result], silent: Collection[str] = (), shortcomings: Sequence[str] = ()) -> str:
     """Return a JUnit document: a row that is not as expected is a failure, a row with an internal error an error.
 
     Args:
         results: the rows.
         silent: the names of deductions, which are not counted as steps of a violation.
+        shortcomings: what a strict reader objects to; each is a failure of its own.
     """
     suites = ElementTree.Element("testsuites", name="carnet verify")
     together = Counter(map(_measured, results))
@@ -35,6 +37,8 @@ def junit(results: Sequence[Result], silent: Collection[str] = ()) -> str:
         rows = [row for row in results if row.variant == variant]
         shares = [row.seconds / together[_measured(row)] for row in rows]
         suites.append(_suite(f"{rows[0].protocol}.{variant}", rows, shares, silent))
+    if shortcomings:
+        suites.append(_strict_suite(f"{results[0].protocol}.{STRICT}", shortcomings))
     ElementTree.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
@@ -42,6 +46,17 @@ def junit(results: Sequence[Result], silent: Collection[str] = ()) -> str:
 def _measured(row: Result) -> tuple[str, str, float]:
     """Return the key of rows that were answered together: each of them has the time of all."""
     return row.engine, row.variant, row.seconds
+
+
+def _strict_suite(name: str, shortcomings: Sequence[str]) -> ElementTree.Element:
+    count = str(len(shortcomings))
+    suite = ElementTree.Element(
+        "testsuite", name=name, tests=count, failures=count, errors="0", skipped="0", time="0.000"
+    )
+    for each in shortcomings:
+        case = ElementTree.SubElement(suite, "testcase", classname=name, name=_clean(each), time="0.000")
+        ElementTree.SubElement(case, "failure", type=STRICT, message=_clean(each))
+    return suite
 
 
 def _suite(name: str, rows: Sequence[Result], shares: Sequence[float], silent: Collection[str]) -> ElementTree.Element:
@@ -137,7 +152,10 @@ def sarif(run: Run) -> dict[str, Any]:
                 ],
                 "columnKind": "unicodeCodePoints",
                 "properties": {"explored": run.run.get("explored", [])},
-                "results": [_sarif_result(run, row, places) for row in failed],
+                "results": [
+                    *(_sarif_result(run, row, places) for row in failed),
+                    *(_sarif_shortcoming(run, each, places[STRICT]) for each in run.shortcomings),
+                ],
             }
         ],
     }
@@ -167,6 +185,9 @@ def _sarif_rules(run: Run, failed: Sequence[Values]) -> list[dict[str, Any]]:
         if row["kind"] == "liveness":
             sentence = f"The response of {row['claim']} eventually follows its trigger."
         rules.setdefault(id, _sarif_rule(id, row["claim"], sentence, run.run["run"]["rerun"]))
+    if run.shortcomings:
+        sentence = "Each claim that is to hold is established by two engines, and none is only declared."
+        rules[STRICT] = _sarif_rule(STRICT, STRICT, sentence, run.run["run"]["rerun"])
     return list(rules.values())
 
 
@@ -177,6 +198,17 @@ def _sarif_rule(id: str, name: str, sentence: str, rerun: str) -> dict[str, Any]
         "shortDescription": {"text": sentence},
         "help": {"text": f"Check it again: {rerun}"},
         "defaultConfiguration": {"level": "error"},
+    }
+
+
+def _sarif_shortcoming(run: Run, text: str, place: int) -> dict[str, Any]:
+    return {
+        "ruleId": STRICT,
+        "ruleIndex": place,
+        "level": "warning",
+        "message": {"text": text},
+        "locations": [_physical(run, None)],
+        "partialFingerprints": {FINGERPRINT: hashlib.sha256(text.encode()).hexdigest()},
     }
 
 
@@ -252,7 +284,12 @@ def markdown(run: Run) -> str:
     closing = run.run["run"]
     counts = " · ".join(f"{word} {count}" for word, count in closing["verdicts"].items())
     lines = [f"## {_plain(run.spec['title'])}: {closing['outcome']}", "", counts, ""]
-    lines += [*_failures(run), *_unproved(run), *(line for each in run.spec["variants"] for line in _matrix(run, each))]
+    lines += [
+        *_failures(run),
+        *_strict(run),
+        *_unproved(run),
+        *(line for each in run.spec["variants"] for line in _matrix(run, each)),
+    ]
     digests = " · ".join(f"{name} `{digest[:16]}`" for name, digest in closing["spec_digests"].items())
     versions = " · ".join(f"{name} {version}" for name, version in closing["versions"].items())
     lines += [f"{versions} · {digests}", "", "```sh", closing["rerun"], "```"]
@@ -271,6 +308,11 @@ def _failures(run: Run) -> Iterator[str]:
         yield from _detail_lines(run, row)
     if failed:
         yield ""
+
+
+def _strict(run: Run) -> Iterator[str]:
+    if run.shortcomings:
+        yield from ("### What `--strict` objects to", "", *(f"* {_plain(each)}" for each in run.shortcomings), "")
 
 
 def _detail_lines(run: Run, row: Values) -> Iterator[str]:

@@ -28,8 +28,11 @@ from carnet_spec.language.tracing import SourceLocation
 from carnet_spec.trace import Trace
 
 
-def record_run(outcome: CampaignOutcome, closing: Mapping[str, Any]) -> Run:
-    """Return the content of a finished run's folder; every violation is minimised and replayed first."""
+def record_run(outcome: CampaignOutcome, closing: Mapping[str, Any], shortcomings: Sequence[str] = ()) -> Run:
+    """Return the content of a finished run's folder; every violation is minimised and replayed first.
+
+    ``shortcomings`` are what a strict reader objects to.
+    """
     attacks = sorted((attack_of(outcome, row) for row in outcome.results if row.has_trace), key=lambda each: each.name)
     return Run(
         verdicts=tuple(row.as_json() for row in outcome.results),
@@ -40,6 +43,7 @@ def record_run(outcome: CampaignOutcome, closing: Mapping[str, Any]) -> Run:
             "lemmas": invariants_as_json(outcome),
             "explored": outcome.explored,
             "notes": list(outcome.notes),
+            **({"shortcomings": list(shortcomings)} if shortcomings else {}),
             "run": closing,
         },
         spec=outline(outcome.campaign),

@@ -28,6 +28,7 @@ from carnet_check.report import shapes
 from carnet_check.report.shapes import Shape, ShapeError, count, flag, maybe, number, record, rows, table, text, word
 from carnet_check.results import Kind, Result, Verdict, exit_code
 from carnet_check.wording import as_file_name
+from carnet_command.exit_codes import ExitCode, deciding
 from carnet_command.files import make_folder, write_json, write_lines
 from carnet_command.printable import printable
 
@@ -157,7 +158,13 @@ class Run:
     @property
     def exit_code(self) -> int:
         """The exit code of the run, unless it was interrupted."""
-        return exit_code([result(row) for row in self.verdicts])
+        rows = exit_code([result(row) for row in self.verdicts])
+        return deciding([rows, *(ExitCode.UNKNOWN for _ in self.shortcomings)])
+
+    @property
+    def shortcomings(self) -> tuple[str, ...]:
+        """What the run lacks for a strict reader, if one was asked for."""
+        return tuple(self.run.get("shortcomings", ()))
 
     def write(self, folder: Path) -> None:
         """Write the run; each file is written atomically, and the files of an earlier run are removed first.
@@ -366,7 +373,7 @@ _explored = record(
     fixed=table(text),
 )
 _run = record(
-    {"lemmas": rows(_standing), "explored": rows(_explored)},
+    {"lemmas": rows(_standing), "explored": rows(_explored), "shortcomings": _texts},
     summary=record(as_expected=flag, by_verdict=table(count), declared=_texts),
     goals=rows(record(**_fields(text, "variant goal sentence threat"), reached=flag, steps=maybe(count))),
     notes=_texts,

@@ -9,6 +9,7 @@ from typing import Any
 from carnet_check.report.html import views
 from carnet_check.report.html.graphs import layout_graph
 from carnet_check.report.run_folder import Run
+from carnet_command.exit_codes import ExitCode
 from carnet_command.files import make_folder, write_text
 from carnet_command.printable import printable_lines, printable_values
 
@@ -106,7 +107,7 @@ def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _common(run: Run) -> dict[str, Any]:
-    as_expected = run.run["summary"]["as_expected"]
+    as_expected = run.exit_code == ExitCode.EXPECTED
     return {"spec": run.spec, "closing": run.run["run"], "as_expected": as_expected, "gallery": False}
 
 

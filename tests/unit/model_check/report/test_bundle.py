@@ -134,6 +134,18 @@ def test_the_command_signs_and_checks(run: Path, tmp_path: Path) -> None:
     assert (ran.code, ran.json["error"]["kind"]) == (1, "refused")
 
 
+def test_evidence_of_a_run_that_strict_objects_to_passes_nothing(run: Path, tmp_path: Path) -> None:
+    strict, private, public, bundle = (tmp_path / each for each in ("run", "key.pem", "key.pub", "evidence.json"))
+    shutil.copytree(run, strict)
+    private.write_bytes(PRIVATE)
+    public.write_bytes(PUBLIC)
+    kept = json.loads((strict / "run.json").read_text())
+    (strict / "run.json").write_text(json.dumps({**kept, "shortcomings": ["secrecy: established by one alone"]}))
+    assert carnet("report", str(strict), "--bundle", str(bundle), "--key", str(private)).code == 0
+    ran = carnet("report", str(strict), "--check-bundle", str(bundle), "--key", str(public), "--json")
+    assert (ran.code, ran.json["evidence"]["result"], ran.json["evidence"]["warned"]) == (3, "WARNED", 1)
+
+
 def test_a_bundle_inside_the_run_is_refused_before_it_is_written(run: Path, tmp_path: Path) -> None:
     private = tmp_path / "key.pem"
     private.write_bytes(PRIVATE)

@@ -1,9 +1,11 @@
 """What is believed of engines: no defect passes, no verdict stands on one word, and assumptions fall only by traces."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
+from xml.etree import ElementTree
 
 import pytest
 
@@ -15,6 +17,7 @@ from carnet_check.engines.registry import able
 from carnet_check.engines.runner import Listener
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.families import load
+from carnet_check.report.run_folder import read_run
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.checks import possibilities, possible_actions
@@ -224,6 +227,31 @@ def test_the_word_of_one_engine_does_not_pass(tickets: str, engine: str) -> None
         in carnet("verify", tickets, "--engine", engine, "--strict").out
     )
     assert carnet("verify", tickets, "--engine", engine).code == 0
+
+
+def test_no_file_of_a_run_says_that_it_passed_where_one_engine_does_not_pass(tickets: str, tmp_path: Path) -> None:
+    """A script that reads one of them in place of the exit code takes the run for what it was."""
+    names = {"--out": "run", "--junit": "junit.xml", "--sarif": "carnet.sarif", "--markdown": "summary.md"}
+    places = {option: tmp_path / name for option, name in names.items()}
+    given = [str(word) for pair in places.items() for word in pair]
+    told = "own-ticket under collusion, main: established by induction alone"
+    assert carnet("verify", tickets, "--engine", "induction", "--strict", *given).code == 3
+    run = read_run(places["--out"])
+    assert (run.exit_code, told in run.shortcomings) == (3, True)
+    assert run.run["run"]["outcome"] == "every verdict as expected, and 2 objections of --strict (exit code 3)"
+    suites = ElementTree.parse(places["--junit"]).getroot()
+    assert told in [failure.get("message") for failure in suites.iter("failure")]
+    (log,) = json.loads(places["--sarif"].read_text())["runs"]
+    assert [(each["level"], log["tool"]["driver"]["rules"][each["ruleIndex"]]["id"]) for each in log["results"]] == [
+        ("warning", "--strict")
+    ] * 2
+    assert told in [each["message"]["text"] for each in log["results"]]
+    assert f"* {told}" in places["--markdown"].read_text()
+    assert carnet("report", str(places["--out"]), "--html", str(tmp_path / "html")).code == 0
+    assert 'class="lead bad"' in (tmp_path / "html" / "index.html").read_text()
+    assert carnet("verify", tickets, "--engine", "induction", *given).code == 0
+    assert (read_run(places["--out"]).exit_code, "shortcomings" in read_run(places["--out"]).run) == (0, False)
+    assert not [*ElementTree.parse(places["--junit"]).getroot().iter("failure")]
 
 
 def test_what_is_announced_or_sampled_alone_does_not_pass(tickets: str) -> None:
