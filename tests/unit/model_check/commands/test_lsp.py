@@ -34,7 +34,9 @@ TEXT = """# A token
 * **REQ-T-1** The clerk MUST give the token once. (Source: example)
 """
 SPECIFICATION = SOUND.replace('source="example")\ndef give', 'source="example", enforces="REQ-T-1")\ndef give')
-ENDLESS = SOUND + "\nimport os, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))\nwhile True: pass\n"
+ENDLESS = (
+    SOUND + "\nimport os, pathlib, signal\npathlib.Path('pid').write_text(str(os.getpid()))\nwhile True: signal.pause()\n"
+)
 
 
 class Editor:
@@ -303,7 +305,7 @@ CHATTY = (
     SOUND
     + """
 import os, pathlib, subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
 pathlib.Path("pid").write_text(str(child.pid))
 while os.write(1, bytes(1 << 16)): pass
 """
@@ -312,7 +314,7 @@ PARENT = (
     SOUND
     + """
 import pathlib, subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
 pathlib.Path("pid").write_text(str(child.pid))
 """
 )
