@@ -28,8 +28,9 @@ from tests.property.rich_protocols import rich_samples
 from tests.property.test_checkpoints_go_on import in_pieces
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
-COMPILING, MACHINE, SEARCH = (
-    importlib.import_module(f"carnet_check.engines.native.{name}") for name in ("compiling", "machine", "search")
+COMPILING, MACHINE, MODEL_CODE, SEARCH = (
+    importlib.import_module(f"carnet_check.engines.native.{name}")
+    for name in ("compiling", "machine", "model_code", "search")
 )
 TOO_MANY = 5_000
 
@@ -54,11 +55,12 @@ QUICK: Room = {
 }
 #: As little room as there may be: everything grows, and comes back as often as it can.
 TIGHT: Room = {
-    (MACHINE, "BATCH"): 1,
+    (MODEL_CODE, "BATCH"): 1,
+    (MODEL_CODE, "MISSES"): 1,
     (MACHINE, "MISSES"): 1,
-    (MACHINE, "ROOM"): 1,
-    (MACHINE, "VALUES"): 2,
-    (MACHINE, "NUMBERS"): (1 << 32) - 1,
+    (MODEL_CODE, "ROOM"): 1,
+    (MODEL_CODE, "VALUES"): 2,
+    (MODEL_CODE, "NUMBERS"): (1 << 32) - 1,
     (MACHINE, "STEPS_AT_ONCE"): 1,
     (SEARCH, "CHUNK"): 3,
     (SEARCH, "LOOKED_AHEAD"): 0,
@@ -128,7 +130,7 @@ def test_any_number_of_threads_finds_the_same(sample: Sample, room: Room, reduct
 
 #: Places get bits as late as may be, and the model is compiled anew in the middle of levels.
 LATE: Room = {
-    (MACHINE, "NUMBERS"): (1 << 32) - 1,
+    (MODEL_CODE, "NUMBERS"): (1 << 32) - 1,
     (MACHINE, "STEPS_AT_ONCE"): 1,
     (SEARCH, "LOOKED_AHEAD"): 0,
     (SEARCH, "MOST_HERE"): 20,

@@ -6,7 +6,7 @@ import functools
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from carnet_check.engines.explicit.explorer import PackedExplorer, PackedWalker
 from carnet_check.engines.explicit.search import PackedSearch
@@ -14,9 +14,11 @@ from carnet_check.engines.exploration import Walks
 from carnet_check.engines.exploring.explorer import Searcher
 from carnet_check.engines.interface import InThreads, Samples, Tool, installed_version
 from carnet_check.engines.native.compiling import compiler, compiler_version
-from carnet_check.engines.native.liveness import NativeGraphSearch
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.native.walking import NativeWalks
+
+if TYPE_CHECKING:
+    from carnet_check.engines.native.liveness import NativeGraphSearch
 
 
 def _command() -> str:
@@ -59,6 +61,8 @@ class Native(_NeedsCompiler, PackedExplorer, Samples, InThreads):
 
     def searches_of_graphs(self) -> Callable[..., NativeGraphSearch]:
         """Return the constructor of searches that store steps."""
+        from carnet_check.engines.native.liveness import NativeGraphSearch  # imports NumPy
+
         return functools.partial(NativeGraphSearch, threads=self.threads)
 
     def random_walker(self, walks: Walks) -> NativeWalker:

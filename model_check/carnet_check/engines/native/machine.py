@@ -11,25 +11,20 @@ import itertools
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from carnet_check.engines.explicit.symmetry import Canonicalizer
-from carnet_check.engines.native.alike import lines_of, shared_words, tie_words
+from carnet_check.engines.native.alike import shared_words, tie_words
 from carnet_check.engines.native.compiling import compile_c
-from carnet_check.engines.native.lowering import WORD, Lowering
-from carnet_spec.language import Row
+from carnet_check.engines.native.lowering import WORD
+from carnet_check.engines.native.model_code import MISSES, PARTS, ModelCode, TooNarrowError
 
 Words = npt.NDArray[np.uint64]
-PARTS = 4  #: The number of parts that own states.
-#: Batch sizes and initial table sizes of compiled code: see runtime.c.
-BATCH, MISSES, ROOM, VALUES = 512, 256, 1 << 12, 1 << 7
-MOST_STATES = (1 << 32) - 1  #: The most states of a part: their numbers have 32 bits.
-NUMBERS = 1  #: The fewest bits of an entry of the hash table that are the state's number; those above are of its hash.
+#: Of shape (rounds, parts, 2): the states expanded and found when each round ended.
+Log = npt.NDArray[np.uint32]
 #: Why compiled code returns, or does not expand a state: as in runtime.c.
 DONE, MISSING, CROWDED, NO_MEMORY, STRAY = range(5)
 #: Returned instead of a state: one of its words has a value without a code, or there is no memory.
@@ -57,86 +52,6 @@ class Steps(NamedTuple):
     labels: npt.NDArray[np.uint16]  #: for each step its label.
     #: for each state DONE, or why it has no steps: STRAY, or otherwise one leads to a state that was not found.
     why: npt.NDArray[np.uint8]
-
-
-class TooNarrowError(Exception):
-    """Rows have too few bits for the values of words, or states have too few words."""
-
-    def __init__(self, more: int) -> None:
-        super().__init__()
-        self.more = more  #: by how many words a row has to be longer.
-
-
-@dataclass(frozen=True)
-class ModelCode:
-    """A model as C, with its measures."""
-
-    text: str  #: the C text.
-    fields: Sequence[tuple[str, Row]]  #: the places that have bits, in the order in which they got them.
-    words: int  #: the number of words of a state.
-    width: int  #: the number of words of a row, the compressed form in which a state is stored.
-    steps: Sequence[tuple[str, Row]]  #: the action and the arguments of each ground step.
-    sought: int  #: the number of monitors and rules of deduction.
-    quick: bool  #: whether to compile in a third of the time, for code that is slower by a quarter.
-
-    @staticmethod
-    def of(model: Lowering, width: int, dominance: int, quick: bool) -> ModelCode:
-        """Return the code of a model with rows of ``width`` words; ``dominance`` masks the spent budget, 0 for none."""
-        spent, each = dominance.bit_length(), -(-model.words // width)
-        bits = WORD if each == 1 else (WORD - spent) // each
-        constants = {
-            "WORDS": model.words,
-            "SPENT": f"{dominance}ul",
-            "WIDTH": width,
-            "BITS": bits,
-            "PLACE(w)": f"((w) / {each} * 64 + (w) % {each} * {bits} + ({bits} < 64 && (w) < {each} ? {spent} : 0))",
-            "STEPS": len(model.ground.steps),
-            "MONITORS": len(model.sought),
-            "ALIKE": int(model.canonical is not None),
-            **{
-                "MOST_STATES": f"{MOST_STATES}ul",
-                "NUMBERS": f"{NUMBERS}ul",
-                "PARTS": PARTS,
-                "BATCH": BATCH,
-                "MISSES": MISSES,
-                "ROOM": ROOM,
-                "VALUES": VALUES,
-            },
-        }
-        runtime = files("carnet_check.engines.native").joinpath("runtime.c").read_text("utf-8")
-        lines = [
-            "#define _GNU_SOURCE",
-            "#include <stdint.h>",
-            "typedef uint64_t u64;",
-            "typedef uint32_t u32;",
-            *(f"#define {name} {value}" for name, value in constants.items()),
-            runtime.replace('#include "model.h"', "\n".join(model.lines())).replace(
-                '#include "alike.h"', "\n".join(() if model.canonical is None else lines_of(model.canonical))
-            ),
-        ]
-        return ModelCode(
-            text="\n".join(lines),
-            fields=model.layout.fields,
-            words=model.words,
-            width=width,
-            steps=[
-                (step.action.name, tuple(step.env[var.name] for var in step.action.params))
-                for step in model.ground.steps
-            ],
-            sought=len(model.sought),
-            quick=quick,
-        )
-
-    @staticmethod
-    def read(kept: Mapping[str, Any]) -> ModelCode:
-        """Return the code from its JSON values; raise ValueError, TypeError or LookupError if they are of no code."""
-        rows = {key: [(str(name), tuple(map(str, row))) for name, row in kept[key]] for key in ("fields", "steps")}
-        return ModelCode(**{**kept, **rows})
-
-
-def first_width(words: int) -> int:
-    """Return the first number of words of a row: few words of a state take many values, so a quarter is enough."""
-    return -(-words // 4)
 
 
 def _pointer(array: npt.NDArray[Any]) -> ctypes.c_void_p:
@@ -326,11 +241,21 @@ class Machine(Sequence[int]):
 
     # -- states given ------------------------------------------------------------------------------
 
-    def add(self, states: Words) -> None:
-        """Add states that the search found, in this order, as an array of words, state after state.
+    def add(self, states: Iterable[int]) -> None:
+        """Add states that the search found, in this order.
 
         Raises MemoryError if there is no more memory; TooNarrowError if rows have too few bits.
         """
+        self._add(np.frombuffer(b"".join(state.to_bytes(8 * self.words, "little") for state in states), np.uint64))
+
+    def add_saved(self, block: bytes, bytes_each: int) -> None:
+        """Add states as :meth:`add` does, from blocks of ``bytes_each`` bytes, which are filled up with zeros."""
+        given = np.frombuffer(block, np.uint8).reshape(-1, bytes_each)
+        room = np.zeros((len(given), 8 * self.words), np.uint8)
+        room[:, :bytes_each] = given
+        self._add(room.view(np.uint64).ravel())
+
+    def _add(self, states: Words) -> None:
         self._owners.append(self._enter(states))
         self._given += len(self._owners[-1])
         self._count()
@@ -470,7 +395,7 @@ class Machine(Sequence[int]):
 
     # -- going back --------------------------------------------------------------------------------
 
-    def origin(self, number: int, log: npt.NDArray[np.uint32]) -> tuple[int, frozenset[str]]:
+    def origin(self, number: int, log: Log) -> tuple[int, frozenset[str]]:
         """Return the first predecessor of a state in the round that found it, and the actions that lead from it."""
         part, place = self.place_of(number)
         round_ = int(np.searchsorted(log[:, part, 1], place, side="right"))
@@ -486,12 +411,12 @@ class Machine(Sequence[int]):
                 return self.number_of(other, found - 1), actions
         raise AssertionError("a state follows none of the round in which it was found")
 
-    def log(self) -> npt.NDArray[np.uint32]:
-        """Return an array of shape (rounds, parts, 2): the states expanded and found when each round ended."""
+    def log(self, before: Iterable[Log] = ()) -> Log:
+        """Return how far each round came, after the rounds ``before`` of machines from which states were copied."""
         count = self._library.logged(self._search, None)
         log = np.zeros((count, PARTS, 2), np.uint32)
         self._library.logged(self._search, _pointer(log))
-        return log
+        return np.concatenate([*before, log])
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -590,6 +515,11 @@ _u = ctypes.c_uint64
 def _some_at_once(begin: int, end: int) -> Iterator[Words]:
     """Yield places of states, of many at once."""
     return (np.arange(at, min(at + AT_ONCE, end), dtype=np.uint64) for at in range(begin, end, AT_ONCE))
+
+
+def read_log(kept: Sequence[Any]) -> Log:
+    """Return a log from its JSON values."""
+    return np.array(kept, np.uint32).reshape(-1, PARTS, 2)
 
 
 def row_of(state: int, words: int) -> Words:

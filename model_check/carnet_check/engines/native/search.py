@@ -12,9 +12,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, ClassVar, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from carnet_check.cache import AnswerCache, open_folder, source_digest
 from carnet_check.engines.checkpoints import SearchCheckpoint
@@ -27,8 +25,11 @@ from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_check.engines.exploring.explorer import plain
 from carnet_check.engines.native.compiling import folder_for_code, seconds_compiling
 from carnet_check.engines.native.lowering import Lowering
-from carnet_check.engines.native.machine import PARTS, Machine, ModelCode, TooNarrowError, first_width
+from carnet_check.engines.native.model_code import ModelCode, TooNarrowError, first_width
 from carnet_check.errors import UsageError
+
+if TYPE_CHECKING:
+    from carnet_check.engines.native.machine import Log, Machine
 
 HAND_OVER_AT = 120_000  #: The number of states found before the model is compiled, which takes some seconds.
 #: Code is cached for the next search once Python expanded this many times as many states, in one search or several.
@@ -74,8 +75,8 @@ class NativeSearch(PackedSearch):
         self._hand_over_at = hand_over_at
         self._threads = threads
         self._machine: Machine | None = None
-        self._rounds = np.zeros((0, PARTS, 2), np.uint32)
-        """Of rounds of machines before this one how many states each part had expanded and found."""
+        self._rounds: list[Log] = []
+        """The logs of machines before this one."""
         self._known = KnownCode(model, self.spent)
         self._strays: list[int] = []
         """The states that compiled code leaves to Python to expand."""
@@ -140,7 +141,7 @@ class NativeSearch(PackedSearch):
 
     def _enter_states(self, machine: Machine) -> None:
         for begin in range(0, len(self.states), CHUNK):
-            machine.add(_words(self.states[begin : begin + CHUNK], machine.words))
+            machine.add(self.states[begin : begin + CHUNK])
 
     def _keep_for_the_next(self) -> None:
         """Cache code for the next search of the same model, once that pays.
@@ -161,6 +162,8 @@ class NativeSearch(PackedSearch):
             self._known.note(worked)
 
     def _machine_of(self, code: ModelCode) -> Machine:
+        from carnet_check.engines.native.machine import Machine  # imports NumPy, which no search needs in the beginning
+
         seconds_compiling()
         machine = Machine(code, self.model.canonical, self._threads)
         self.watch.leave_out(seconds_compiling())
@@ -186,7 +189,7 @@ class NativeSearch(PackedSearch):
         self._tally_all()
         self._strays += before.strays()
         self._seen_here = dict(before.first_sightings(self._wanted(), self._seen_here))
-        self._rounds = np.concatenate([self._rounds, before.log()])
+        self._rounds.append(before.log())
         near = [self.found[number] for number in self._strays[:BEGINNINGS]]
         look_ahead(self.model, self.expanders, [*near, *sample_of(self.found)], LOOKED_AHEAD // 4)
         self._machine = self._begun(lambda machine: machine.adopt(before), before.width + more)
@@ -281,8 +284,7 @@ class NativeSearch(PackedSearch):
         if place in self._found_here:
             return self._found_here[place]
         if position not in self._origins:  # ways have their beginnings in common
-            log = np.concatenate([self._rounds, self._machine.log()])
-            self._origins[position] = self._machine.origin(position, log)
+            self._origins[position] = self._machine.origin(position, self._machine.log(self._rounds))
         return self._origins[position][0]
 
     def _actions_to(self, position: int) -> Container[str]:
@@ -296,9 +298,9 @@ class NativeSearch(PackedSearch):
     # -- checkpoints -------------------------------------------------------------------------------
 
     def _notes(self) -> dict[str, Any]:
-        log = self._rounds if self._machine is None else np.concatenate([self._rounds, self._machine.log()])
+        log = [] if self._machine is None else self._machine.log(self._rounds).tolist()
         elsewhere = [[*place, number] for place, number in self._found_here.items()]
-        return {**super()._notes(), "log": log.tolist(), "elsewhere": elsewhere}
+        return {**super()._notes(), "log": log, "elsewhere": elsewhere}
 
     def _packed(self, begin: int) -> tuple[int, Iterator[bytes]]:
         if self._machine is None:
@@ -309,8 +311,10 @@ class NativeSearch(PackedSearch):
         if saved.items("origins") == saved.items("states"):
             super()._take_states(saved, notes)
             return
+        from carnet_check.engines.native.machine import read_log
+
         self._machine = self._begun(lambda machine: _enter_saved(machine, saved))
-        self._rounds = np.array(notes["log"], np.uint32).reshape(-1, PARTS, 2)
+        self._rounds = [read_log(notes["log"])]
         self._found_here = {(part, place): number for part, place, number in notes["elsewhere"]}
         self._begin_by_code()
         self._take_origins(saved)
@@ -420,16 +424,4 @@ def question_of(model: Model, dominance: int) -> str:
 
 def _enter_saved(machine: Machine, saved: SearchCheckpoint) -> None:
     for each, block in saved.blocks("states", CHUNK):
-        machine.add(_widened(block, each, machine.words))
-
-
-def _words(states: Iterable[int], words: int) -> Any:
-    return np.frombuffer(b"".join(state.to_bytes(8 * words, "little") for state in states), np.uint64)
-
-
-def _widened(block: bytes, bytes_each: int, words: int) -> Any:
-    """Return states of ``bytes_each`` bytes as an array of words, ``words`` for each, filled up with zeros."""
-    given = np.frombuffer(block, np.uint8).reshape(-1, bytes_each)
-    room = np.zeros((len(given), 8 * words), np.uint8)
-    room[:, :bytes_each] = given
-    return room.view(np.uint64).ravel()
+        machine.add_saved(block, each)

@@ -285,6 +285,14 @@ def test_help_is_quick_because_nothing_slow_is_imported() -> None:
     assert "verify" in ran.stdout
 
 
+@pytest.mark.parametrize("words", [("verify", TOY), ("explore", TOY), ("explore", TOY, "--simulate", "1")])
+def test_a_small_search_imports_no_numpy(words: tuple[str, ...]) -> None:
+    check = "assert 'numpy' not in sys.modules"
+    code = f"import sys\nfrom carnet_check.cli import main\ntry:\n    main({words})\nfinally:\n    {check}"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, "AssertionError" in ran.stderr) == (0, False)
+
+
 def test_other_packages_add_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     import importlib.metadata
 

@@ -35,7 +35,12 @@ TEXT = """# A token
 """
 SPECIFICATION = SOUND.replace('source="example")\ndef give', 'source="example", enforces="REQ-T-1")\ndef give')
 ENDLESS = (
-    SOUND + "\nimport os, pathlib, signal\npathlib.Path('pid').write_text(str(os.getpid()))\nwhile True: signal.pause()\n"
+    SOUND
+    + """
+import os, pathlib, signal
+pathlib.Path("pid").write_text(str(os.getpid()))
+while True: signal.pause()
+"""
 )
 
 

@@ -22,7 +22,7 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Exploration
-from carnet_check.engines.native import compiling, machine, search
+from carnet_check.engines.native import compiling, model_code, search
 from carnet_check.engines.native.compiling import (
     CompilationError,
     compile_c,
@@ -32,7 +32,7 @@ from carnet_check.engines.native.compiling import (
 )
 from carnet_check.engines.native.engine import NATIVE, Native
 from carnet_check.engines.native.lowering import Lowering
-from carnet_check.engines.native.machine import ModelCode, first_width
+from carnet_check.engines.native.model_code import ModelCode, first_width
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.registry import default_engines
 from carnet_check.loading.families import load
@@ -275,7 +275,7 @@ def test_what_is_seen_before_its_level_is_complete_has_a_trace(monkeypatch: pyte
     goal = protocol.goals[0]
     never = Invariant("never", goal.params, negation(goal.body), "It is not reached.")
     monkeypatch.setattr(search, "CHUNK", 1)
-    monkeypatch.setattr(machine, "BATCH", 1)
+    monkeypatch.setattr(model_code, "BATCH", 1)
     expected, found = (
         explore(protocol, instance, invariants=[never], packed=packed)
         for packed in (PackedSearch, functools.partial(search.NativeSearch, hand_over_at=1))
@@ -286,7 +286,7 @@ def test_what_is_seen_before_its_level_is_complete_has_a_trace(monkeypatch: pyte
 
 
 def test_memory_that_is_not_there_ends_a_search_with_what_was_covered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "MOST_STATES", 5_000)
+    monkeypatch.setattr(model_code, "MOST_STATES", 5_000)
     source = load("gpu-travelling")
     protocol = source.protocol()
     instance = source.instance(protocol, "hypervisor", source.profile("tiny"))

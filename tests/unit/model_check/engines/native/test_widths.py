@@ -18,7 +18,7 @@ from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps, Exploration
-from carnet_check.engines.native import compiling, machine, search
+from carnet_check.engines.native import compiling, model_code, search
 from carnet_check.engines.native.compiling import compiler
 from carnet_check.engines.native.lowering import DEEPEST
 from carnet_check.engines.native.search import NativeSearch
@@ -251,7 +251,7 @@ def test_states_have_the_same_order_however_often_a_word_has_no_room_for_a_value
     )
     orders = []
     for values in (2, 1 << 16):
-        monkeypatch.setattr(machine, "VALUES", values)
+        monkeypatch.setattr(model_code, "VALUES", values)
         monkeypatch.setenv(compiling.FOLDER, str(tmp_path / str(values)))
         searches: list[NativeSearch] = []
 
