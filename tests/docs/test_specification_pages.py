@@ -1,7 +1,9 @@
 """The generated pages show what the specification says, and which recorded verdicts are about it."""
 
 import functools
+import importlib
 import json
+import pkgutil
 import re
 import subprocess
 import sys
@@ -30,6 +32,7 @@ from docs._ext.carnet_pages.knowledge import TEXT, knowledge, rows
 from docs._ext.carnet_pages.listings import command_line
 from docs._ext.carnet_pages.markdown import code, label, prose, table
 from docs._ext.carnet_pages.protocols import TABLES, measured, services
+from docs._ext.carnet_pages.shown import blocks, pages
 from tests.fixtures import toy
 from tests.fixtures.travelling import FAMILY
 from tests.repo.tracked import ROOT
@@ -273,23 +276,26 @@ def test_recorded_runs_are_readable() -> None:
 # -- the API reference ----------------------------------------------------------------------------
 
 
-def test_every_module_is_in_the_api_reference_once() -> None:
+def test_every_module_of_a_shown_package_is_in_the_api_reference_once() -> None:
     made = "\n".join(api.api(ROOT, {}).values())
     listed = re.findall(r"^\.\. automodule:: (\S+)$", made, re.MULTILINE)
-    sources = [path for root in api.ROOTS for path in (ROOT / root).rglob("*.py")]
+    found = {package: pkgutil.iter_modules(importlib.import_module(package).__path__) for package in api.SHOWN}
+    modules = [f"{package}.{each.name}" for package, inside in found.items() for each in inside if not each.ispkg]
     assert len(listed) == len(set(listed))
-    assert set(listed) == {
-        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-        for path in sources
-        for root in [next(ROOT / each for each in api.ROOTS if path.is_relative_to(ROOT / each))]
-        if path.stem == "__init__" or not path.stem.startswith("_")
-    }
+    assert set(listed) == {*api.SHOWN, *(name for name in modules if not name.rpartition(".")[2].startswith("_"))}
 
 
 def test_every_page_of_the_api_reference_is_reached() -> None:
     made = api.api(ROOT, {})
     listed = {line for text in made.values() for line in text.splitlines() if f"{line}.md" in made}
     assert {f"{name}.md" for name in listed} | {"index.md"} == set(made)
+
+
+def test_what_code_on_a_page_imports_is_in_the_api_reference() -> None:
+    code = "\n".join(block.text for path in pages() for block in blocks(path.read_text("utf-8")))
+    imported = [importlib.import_module(name) for name in {*re.findall(r"^from (carnet_[\w.]+) import", code, re.M)}]
+    assert len(imported) > 3
+    assert {module.__package__ for module in imported} <= {*api.SHOWN}
 
 
 # -- each claim has a page of its own --------------------------------------------------------------------

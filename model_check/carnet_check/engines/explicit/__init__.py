@@ -47,7 +47,8 @@ def explore(
 
     Args:
         protocol: the protocol to explore.
-        instance: the instance; the caller has to check that it satisfies the axioms: see :meth:`Interpreter.violated`.
+        instance: the instance; the caller has to check that it satisfies the axioms: see
+            :meth:`~carnet_check.semantics.interpreter.Interpreter.violated`.
         invariants, goals, caps, stop_at_first, stop_when_fallen, reduction, watch, threat: as there. With reductions,
             counts are those of the reduced system; sibling processes share the memory.
         packed: the class of the search.
