@@ -1,10 +1,11 @@
 """The HTML report: a folder of static pages that needs no network and no server, and can be read without scripts."""
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from carnet_check.report.html import views
 from carnet_check.report.html.graphs import layout_graph
@@ -12,6 +13,9 @@ from carnet_check.report.run_folder import Run
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import make_folder, write_text
 from carnet_command.printable import printable_lines, printable_values
+
+if TYPE_CHECKING:
+    import jinja2
 
 STATIC = ("report.css", "report.js")
 INDEX = "index.html"
@@ -54,7 +58,7 @@ def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Pa
 
 
 def as_walk_page(walk: Mapping[str, Any]) -> str:
-    """Return the HTML page of a walk for :mod:`..commands.step_server`, which also serves its style sheet and script.
+    """Return the HTML page of a walk; :mod:`carnet_check.commands.step_server` serves its style sheet and script, too.
 
     Args:
         walk: what the page shows, by the names in ``templates/walk.html``; ``parties`` and ``events`` are drawn.
@@ -112,9 +116,15 @@ def _common(run: Run) -> dict[str, Any]:
 
 
 def _render(template: str, context: Mapping[str, Any]) -> str:
+    return _templates().get_template(template).render(context)
+
+
+@functools.cache
+def _templates() -> "jinja2.Environment":
+    """Return the templates; each is compiled once."""
     import jinja2
 
-    environment = jinja2.Environment(
+    return jinja2.Environment(
         loader=jinja2.PackageLoader(__name__),
         autoescape=True,
         finalize=_safe_value,
@@ -123,7 +133,6 @@ def _render(template: str, context: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return environment.get_template(template).render(context)
 
 
 def _safe_value(value: object) -> object:
