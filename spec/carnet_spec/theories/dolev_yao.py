@@ -270,8 +270,9 @@ class DolevYao:
         """Refuse what is left open, unless something else went wrong.
 
         Raises MisuseError if what honest steps send or read or parts of messages are is not described, what they know
-        is not pooled or nothing that the adversary has, two messages have one form, one has two names or a pair inside,
-        a sort is known to all and to some, or an argument stands inside of a closed part and elsewhere.
+        is not pooled or nothing that the adversary has, two messages have one form or are made of each other, one has
+        two names or a pair inside, a sort is known to all and to some, or an argument stands inside of a closed part
+        and elsewhere.
         """
         self._entered = False
         if kind is not None:
@@ -284,6 +285,7 @@ class DolevYao:
         self._require_no_pairs()
         self._require_parts_apart()
         self._require_distinct_forms()
+        self._require_no_conversion()
         self._require_one_order()
         self._require_values_of_the_adversary(values)
 
@@ -381,6 +383,27 @@ class DolevYao:
                     f"{other.name} and {symbol.name} have one form, so each is taken for the other: make them one "
                     "relation, or tell them apart by a member of an enumeration in each"
                 )
+
+    def _require_no_conversion(self) -> None:
+        """Refuse two malleable messages of which each becomes the other if fields beside a secret one are replaced."""
+        malleable = [(symbol, each) for symbol, each in self._primitives.items() if each.malleable]
+        for (other, one), (symbol, two) in combinations(malleable, 2):
+            if len(one.fields) == len(two.fields) and self._keep_a_secret(one, two):
+                raise MisuseError(
+                    f"{other.name} and {symbol.name} are made by a cipher that lets fields be replaced, so the "
+                    "adversary makes each of the other, and no rule says so: make them one relation, with what differs "
+                    "as an argument, or say AuthenticatedEncryption where the cipher is that"
+                )
+
+    def _keep_a_secret(self, one: Primitive, other: Primitive) -> bool:
+        """Whether two messages with as many fields, under keys of one kind, have a secret of one kind in one place."""
+        first, second = (
+            [_shape_of(each, self._described) for each in (*primitive.keys, *primitive.fields)]
+            for primitive in (one, other)
+        )
+        secret = [isinstance(field, Known) for field in one.fields]
+        places = zip(secret, first[1:], second[1:], strict=True)
+        return first[0] == second[0] and any(hidden and a == b for hidden, a, b in places)
 
     def _require_one_order(self) -> None:
         for symbol, primitive in self._primitives.items():

@@ -464,6 +464,33 @@ def test_two_messages_of_one_form_are_refused(tags: tuple[Tag, ...]) -> None:
         described(pooled, drawn, sent, macs(tags, tags))
 
 
+def ciphers(one: Callable[..., Primitive], other: Callable[..., Primitive]) -> Callable[[DolevYao], None]:
+    """Describe two messages under a key, each with a value."""
+
+    def describe(theory: DolevYao) -> None:
+        theory.message(stream, "pkv", one, "one message")
+        theory.message(sealed, "pkv", other, "the other message")
+
+    return describe
+
+
+def test_two_messages_that_a_cipher_does_not_keep_apart_are_refused() -> None:
+    """A tag in them is a field like others: somebody puts the other tag in its place, and no rule says so."""
+    tagged = lambda k, v: SymmetricEncryption(has(k), Tag.INSIDE, has(v))  # noqa: E731 # a form, as authors write it
+    for other in (
+        lambda k, v: SymmetricEncryption(has(k), Tag.OUTSIDE, has(v)),
+        lambda k, v: SymmetricEncryption(has(k), Known(knows, k), has(v)),
+    ):
+        with pytest.raises(MisuseError, match="stream and sealed are made by a cipher that lets fields be replaced"):
+            described(pooled, drawn, sent, ciphers(tagged, other))
+    for apart in (
+        lambda k, v: AuthenticatedEncryption(has(k), Tag.OUTSIDE, has(v)),
+        lambda k, v: SymmetricEncryption(has(k), has(v), Tag.OUTSIDE),
+        lambda k, v: SymmetricEncryption(has(k), Tag.OUTSIDE, Tag.OUTSIDE, has(v)),
+    ):
+        described(pooled, drawn, sent, ciphers(tagged, apart))
+
+
 within = relation("within", Value, Exponent, Exponent, Agent, kind=Kind.MESSAGE)
 IN_TWO_ORDERS: dict[str, tuple[Callable[..., Primitive], str]] = {
     "a secret whose order counts": (
