@@ -304,10 +304,12 @@ class TraceEnd:
         return "the end of the trace"
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
 def _digest(value: object) -> str:
     """Return the first half of the SHA-256 of a JSON value, in hexadecimal."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(_ENCODER.encode(value).encode()).hexdigest()[:32]
 
 
 def _object(value: object, what: str) -> Mapping[str, Any]:

@@ -327,7 +327,7 @@ class Logs:
         place = event.place
         if place is None:
             return "the event has no place in a log, as every event of a checked trace has"
-        number, last = self.ends.get(place.party, (0, self.header.design))
+        number, last = self.ends.get(place.party) or (0, self.header.design)
         if place.number != number:
             return f"expected event {number} of the log of '{place.party}', found event {place.number}"
         if place.before != last and not number:
