@@ -1,5 +1,6 @@
 """What each defence is good for: the attack that its removal opens, found and carried out, or a proof without it."""
 
+import functools
 from typing import Any
 
 import pytest
@@ -203,6 +204,7 @@ LOST = [
 ]
 
 
+@functools.cache
 def hunted(id: str, without: tuple[str, ...] = (), threat: str = "", claim: str = "", variant: str = "") -> Hunt:
     source = SOURCES[id]
     target = attack_target(source, variant=variant, without=without, threat=threat or THREATS[id], claim=claim)

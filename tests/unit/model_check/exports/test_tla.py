@@ -161,7 +161,7 @@ def test_elements_that_differ_are_different_strings(elements: list[str]) -> None
 
 DEPTH = 8
 HALL = f"{FIXTURES}/hall.py"
-FORGETFUL = (TOY, "--variant", "forgetful", "--set", "borrowers=1")
+FORGETFUL = (TOY, "--variant", "forgetful", "--set", "borrowers=1", "--moves", "1")
 INSTANCES = (
     (TOY,),
     (TOY, "--set", "borrowers=1"),
