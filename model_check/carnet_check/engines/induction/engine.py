@@ -85,7 +85,7 @@ from carnet_command.text import plural
 from carnet_spec.language import Action, Claim, Effect, Eventually, Goal, Profile, Protocol, Symbol, Threat, terms
 
 SHOWN = 3  #: The most open obligations of a claim that are named.
-QUICK_RLIMIT = DEFAULT_RLIMIT // 25  #: The budget of an obligation in a quick attempt at a proof.
+QUICK_RLIMIT = DEFAULT_RLIMIT // 50  #: The budget of an obligation in a quick attempt at a proof.
 #: Called with the number of obligations done, the number of all, and the latest answer.
 Answered = Callable[[int, int, SolverAnswer], None]
 
