@@ -52,7 +52,7 @@ STEPS: Final[Mapping[str, str]] = MappingProxyType(
         "accept_gpu": f"{ROLES}setup.Setup.accept",
         "attest_orchestrator": f"{ROLES}attestation.accept_orchestrator",
         "prove_enrolment": f"{ROLES}attestation.prove_enrolment",
-        "admit": f"{ROLES}facts.enrolled",
+        "admit": f"{ROLES}facts.establish_enrolment",
         "switch_mux": "carnet_ref.transport.platform.Platform.route",
         "rotate_out": f"{ROLES}custody.Lending.order_rotation",
         "gpu_rotate_out": f"{ROLES}gpu.InSession.obey",

@@ -29,7 +29,7 @@ class Endpoint:
         self._secret: OneTimeSecret | None = None
 
     @property
-    def established(self) -> bool:
+    def is_established(self) -> bool:
         """Whether the session has been opened."""
         return self.session is not None
 

@@ -132,7 +132,7 @@ class Deployment:
     ) -> Orchestrator:
         """Return the orchestrator: a new one, or one that continues from ``kept`` and ``books``."""
         verifier = self.gpu_verifier
-        quoter = evidence.TdQuoter(self._td, instance or self.agreed.instance)
+        quoter = evidence.TdQuoter(self._td, instance or self.agreement.instance)
         tools = Tools(random, lambda: verifier.requester(random), verifier, quoter, self.trainer)
         return Orchestrator(self.terms, tools, kept, books, resumed, self.parts.procedures)
 
@@ -148,7 +148,7 @@ class Deployment:
             name,
             self.enrolment_key(name),
             lambda _: self.dataset(name),
-            self.agreed,
+            self.agreement,
             self.patience,
         )
 
@@ -251,7 +251,7 @@ class Deployment:
         """Return which instance a journal is of; one that starts without a journal is another than was agreed on."""
         kept = journal.last("instance")
         if kept is None:
-            kept = self.agreed.instance if self.instance is None else random(INSTANCE_BYTES)
+            kept = self.agreement.instance if self.instance is None else random(INSTANCE_BYTES)
             journal.append("instance", kept)
         if len(kept) != INSTANCE_BYTES:
             raise MalformedError("journal", f"an instance of {INSTANCE_BYTES} bytes", f"{len(kept)}")
@@ -357,10 +357,10 @@ class Deployment:
             "sessions": sessions,
             "slots": max(LEAST_SLOTS, counted + 2),
         }
-        return Header("gpu-travelling", self.schedule, self.removed, "", tuple(sizes.items()), checked=True)
+        return Header("gpu-travelling", self.schedule, self.removed_defences, "", tuple(sizes.items()), checked=True)
 
     @property
-    def removed(self) -> tuple[str, ...]:
+    def removed_defences(self) -> tuple[str, ...]:
         """The defences of the specification that the design lacks: none."""
         return ()
 
@@ -385,7 +385,7 @@ class Deployment:
         )
 
     @cached_property
-    def agreed(self) -> Agreed:
+    def agreement(self) -> Agreed:
         """What the holders agreed on: the manifest and the orchestrator instance."""
         manifest = self.terms.manifest(self.trainer).encode()
         return Agreed(manifest, self.instance or derive_bytes(self.seed, "first instance", INSTANCE_BYTES))

@@ -91,7 +91,7 @@ class Device:
         programs = (*self._contexts, self._planted(self.memory.content(device.Region.CODE)))
         return any(each.verb is device.Verb.LISTEN for program in programs for each in program)
 
-    def told(self, words: bytes) -> device.Program:
+    def execute_command(self, words: bytes) -> device.Program:
         """Execute a command from plain host memory, if code on the device listens, and return it.
 
         Raises MalformedError if what stands there makes no sense.
@@ -199,7 +199,7 @@ class Firmware:
         self.checks.require("session-sequence", "REQ-SESSION-02", place.number == due, saw=saw, otherwise=told)
         self.heard[place.epoch] = place.number + 1
 
-    def submitted(self, order: bytes) -> tuple[orders.Place, orders.Order]:
+    def refuse_outside_session(self, order: bytes) -> tuple[orders.Place, orders.Order]:
         """Refuse an order that did not come inside the session.
 
         Raises MalformedError if it is no order; ProtocolError if orders come inside the session, and nowhere else.

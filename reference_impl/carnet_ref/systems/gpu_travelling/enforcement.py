@@ -61,7 +61,7 @@ class CheckLog:
         sender = seen.sender if isinstance(seen, ReceivedMessage) else ""
         self.made.append(TraceCheck(self.by, defence, requirement, digest_of(seen), holds, sender))
 
-    def taken(self, action: str = "") -> tuple[TraceCheck, ...]:
+    def take(self, action: str = "") -> tuple[TraceCheck, ...]:
         """Return the checks for the step ``action``, and clear the log; no step follows a failed check."""
         made, self.made = self.made, []
         failed = [each for each in made if not each.holds]
@@ -85,12 +85,12 @@ def checking(by: str) -> Iterator[CheckLog]:
 def log_step(step: TraceStep, *sent: bytes, **at: float) -> Note:
     """Return the record of a step: its checks, the digests of sent messages, and its instants."""
     log = _LOG.get()
-    return Note(step, log.taken(step.action) if log else (), tuple(map(digest_of, sent)), tuple(at.items()))
+    return Note(step, log.take(step.action) if log else (), tuple(map(digest_of, sent)), tuple(at.items()))
 
 
 def unattributed_checks(log: CheckLog) -> list[RoleEffect]:
     """Return effects that record the checks that belong to no step."""
-    made = log.taken()
+    made = log.take()
     return [RecordChecks(made)] if made else []
 
 

@@ -156,7 +156,7 @@ class GpuVerifier:
             at=at,
             policy=self.policy(),
             anchors=roots,
-            nonce=self.expected(nonce),
+            nonce=self.expected_nonce(nonce),
             rims=rims,
             ocsp=replies,
         )
@@ -206,7 +206,7 @@ class GpuVerifier:
         return self.anchors
 
     @enforces("REQ-SETUP-04", "report-nonce")
-    def expected(self, nonce: bytes) -> bytes | None:
+    def expected_nonce(self, nonce: bytes) -> bytes | None:
         """Return the nonce that the report has to contain."""
         return nonce
 
@@ -274,20 +274,22 @@ class TdVerifier:
     @enforces("REQ-SETUP-10", "manifest-check")
     def appraise(self, evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes) -> Appraisal:
         """Appraise the quote and its binding; the GPU is left to the attested orchestrator."""
-        policy = TdPolicy(require=QUOTE_STEPS, measurements=self.measured())
+        policy = TdPolicy(require=QUOTE_STEPS, measurements=self.expected_measurements())
         return composite.appraise_composite(
             evidence,
-            self.expected(evidence, composite.Expected(ORCHESTRATOR, exporter, nonce, FIRST_EPOCH, sha384(manifest))),
+            self.expected_binding(
+                evidence, composite.Expected(ORCHESTRATOR, exporter, nonce, FIRST_EPOCH, sha384(manifest))
+            ),
             composite.Verifier(self.anchors, policy, collateral=self.collateral),
             at=self.clock(),
         )
 
     @enforces("REQ-SETUP-08", "orchestrator-quote")
-    def measured(self) -> tuple[tuple[str, frozenset[bytes]], ...]:
+    def expected_measurements(self) -> tuple[tuple[str, frozenset[bytes]], ...]:
         """Return the measurements that the quote must have."""
         return (("mrtd", frozenset({self.measurement})),)
 
-    def expected(self, evidence: bytes, known: composite.Expected) -> composite.Expected:
+    def expected_binding(self, evidence: bytes, known: composite.Expected) -> composite.Expected:
         """Return the expected binding: what the holder knows by itself, nothing from the evidence."""
         del evidence
         return known

@@ -66,7 +66,7 @@ class FaultInjection:
         self.random = random.Random(self.seed)
         self._draw()
 
-    def moment(self) -> Fault | None:
+    def fault_due(self) -> Fault | None:
         """Return the fault that happens now, or None."""
         if not self.left:
             return None
@@ -282,7 +282,7 @@ class ReplicaGroup:
     def _launched(self, name: str) -> Replica:
         def store(chain: bytes, sealed: bytes) -> None:
             self._states[name, chain].append(sealed)
-            fault = self.faults.moment() if self._exposed else None
+            fault = self.faults.fault_due() if self._exposed else None
             if fault is Fault.FORK and self.taken_over is None:
                 self._fork()
             elif fault not in (None, Fault.FORK):
@@ -324,7 +324,7 @@ class ReplicaGroup:
 
         Raises InstanceLostError if it happened to the instance in charge.
         """
-        match self.faults.moment():
+        match self.faults.fault_due():
             case Fault.KILL_HEAD:
                 self._kill_head(older=False)
             case Fault.ROLL_BACK_HEAD:

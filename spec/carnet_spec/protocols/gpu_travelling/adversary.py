@@ -32,7 +32,7 @@ class Hardware:
         """Whether data that ``x`` puts on the bus reaches the GPU."""
         return true if self.switched else corrupt(platform) | self.leads_to(x)
 
-    def locates(self, x: Agent, key: Key) -> Formula:
+    def knows_model_address(self, x: Agent, key: Key) -> Formula:
         """Whether ``x`` knows the model's address in the key's session; today every holder does."""
         return located(x, key_session(key)) if self.hidden else true
 
@@ -40,7 +40,7 @@ class Hardware:
         """Whether the adversary can read and write data on the bus, and in a GPU outside confidential mode."""
         return true if self.switched else corrupt(platform)
 
-    def holds(self, gpu: Gpu) -> Formula:
+    def controls(self, gpu: Gpu) -> Formula:
         """Whether the adversary can reset the GPU, boot it in another mode and talk to it."""
         return interferes if self.switched else interferes & (corrupt(platform) | elsewhere(gpu))
 
@@ -155,7 +155,7 @@ def specify_adversary(draft: Draft, hardware: Hardware = PLAIN) -> None:
         """Reset a GPU and boot it in confidential mode, out of it, with its debug flag, or with older firmware."""
         step.says("The adversary resets {g} into mode {mode}.")
         step.message("adversary -> {g}: reset ({mode})")
-        step.given("power over it", genuine(g) & hardware.holds(g))
+        step.given("power over it", genuine(g) & hardware.controls(g))
         step.given("in the slot, or for a session", ~elsewhere(g) | (mode == Mode.CONFIDENTIAL))
         wipe(step, g)
         step.remove(confidential(g), when=mode != Mode.CONFIDENTIAL)
@@ -178,7 +178,7 @@ def specify_adversary(draft: Draft, hardware: Hardware = PLAIN) -> None:
         """Anybody can play the CVM towards a genuine GPU."""
         step.says("{x} opens a session {s} of its own with {g}, key {k}.")
         step.message("{x} -> {g}: KEY_EXCHANGE ({s})")
-        step.given("power over it", corrupt(x) & genuine(g) & hardware.holds(g))
+        step.given("power over it", corrupt(x) & genuine(g) & hardware.controls(g))
         step.given("one session per GPU", ~occupied(g))
         step.fresh(s)
         step.fresh(k)
@@ -197,7 +197,7 @@ def specify_adversary(draft: Draft, hardware: Hardware = PLAIN) -> None:
         """
         step.says("The adversary obtains a report of {g}, mode {mode}, for the nonce {n}.")
         step.message("{g} -> adversary: MEASUREMENTS (nonce {n}, {mode})")
-        step.given("power over it", genuine(g) & hardware.holds(g) & answered(n))
+        step.given("power over it", genuine(g) & hardware.controls(g) & answered(n))
         own = elsewhere(g) & ~in_session(g, n)
         step.given("true mode", shows(g, mode) | own)
         step.insert(report(g, n, mode))
@@ -283,7 +283,7 @@ def _moves_on_whole_gpu(draft: Draft, hardware: Hardware) -> None:
         step.message("{x} -> {g}: altered model, under {k}")
         step.given("access", hardware.reaches(x, g, k))
         step.given("another", _another(g, n))
-        step.given("knows where", hardware.locates(x, k))
+        step.given("knows where", hardware.knows_model_address(x, k))
         step.set(memory_version(g), n)
         step.insert(made_by(k, x))
 

@@ -502,7 +502,7 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
 
 def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     """Draft what is assumed and what may happen, and claim nothing."""
-    hardware = replace(HARDWARE.get(variant, PLAIN), leads_to=schedule.routed)
+    hardware = replace(HARDWARE.get(variant, PLAIN), leads_to=schedule.is_routed_to)
     inner_key = variant == "inner-key"
     draft = Draft(ID, TITLE, variant)
     _assume(draft, (*(("A9",) if timed else ()), *(() if schedule.splits else ("A18",))))

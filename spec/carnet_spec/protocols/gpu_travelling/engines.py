@@ -261,22 +261,22 @@ class EnginePerHolder(Schedule):
     def _same_engine(self, left: Key, right: Key) -> Formula:
         return issued(left) & issued(right) & (owner(left) == owner(right)) & (key_session(left) == key_session(right))
 
-    def leaked(self, key: Key) -> Formula:
+    def has_leaked(self, key: Key) -> Formula:
         """Whether the keys of its session were given to the adversary when it was over."""
         return session_revealed(key_session(key))
 
-    def carried(self, key: Key, data: Data) -> Formula:
+    def is_sent_under(self, key: Key, data: Data) -> Formula:
         """Whether the data was sent in the key's session, or went home in what training sent."""
         return session_carried(key_session(key), data)
 
-    def opened(self, data: Data) -> Formula:
+    def is_exposed(self, data: Data) -> Formula:
         """Whether a session that carried the data has keys that were given to the adversary."""
         return exists(lambda s: session_carried(s, data) & session_revealed(s), Session)
 
     def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:
         """Record that the session of ``key`` carries ``data``."""
         step.insert(session_carried(key_session(key), data), when=when, name="carried")
-        late = self.leaked(key) if when is None else self.leaked(key) & when
+        late = self.has_leaked(key) if when is None else self.has_leaked(key) & when
         step.insert(exposed(data), when=late, name="carried under a leaked key")
 
 
@@ -335,11 +335,11 @@ class RetiredEngineLeaks(EnginePerHolder):
         """Add the lemmas that separate epochs."""
         self._channel_lemmas(draft)
 
-    def leaked(self, key: Key) -> Formula:
+    def has_leaked(self, key: Key) -> Formula:
         """Whether the key was given to the adversary after its epoch."""
         return revealed(key)
 
-    def carried(self, key: Key, data: Data) -> Formula:
+    def is_sent_under(self, key: Key, data: Data) -> Formula:
         """Whether the data was sent under the key, or went home in what training sent."""
         return carried(key, data)
 
@@ -347,6 +347,6 @@ class RetiredEngineLeaks(EnginePerHolder):
         """Record that the epoch of ``key`` carries ``data``."""
         Schedule.carries(self, step, key, data, when)
 
-    def opened(self, data: Data) -> Formula:
+    def is_exposed(self, data: Data) -> Formula:
         """Whether an epoch that carried the data has a key that was given to the adversary."""
-        return Schedule.opened(self, data)
+        return Schedule.is_exposed(self, data)

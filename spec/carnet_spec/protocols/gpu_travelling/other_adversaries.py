@@ -44,9 +44,9 @@ class Turning(Schedule):
         """Whether the agent is honest and has not turned."""
         return ~corrupt(agent) & ~turned(agent)
 
-    def routed(self, to: Agent) -> Formula:
+    def is_routed_to(self, to: Agent) -> Formula:
         """Whether the bus leads to a VM of ``to``, or of the adversary, if ``to`` is a turned holder's."""
-        return super().routed(to) | turned(mux)
+        return super().is_routed_to(to) | turned(mux)
 
     def holders_turn(self) -> Formula:
         """Whether some holder has turned."""
@@ -84,7 +84,7 @@ class Turning(Schedule):
     def record(self, step: Step, holder: Agent, key: Key) -> None:
         """Record further data that the key opens."""
 
-    def sound(self, key: Key) -> Formula:
+    def is_undisclosed(self, key: Key) -> Formula:
         """Whether the adversary never got the key from its owner."""
         return ~corrupt(owner(key)) & ~(turned(owner(key)) & ~erased(owner(key), key))
 
@@ -191,7 +191,7 @@ class LateCorruptionOnEngine(Turning, EnginePerHolder):
         """Give the adversary the key that a turned holder is lent, and all data that the engine's key opens."""
         step.insert(engine_lost(session, holder), when=turned(holder))
 
-    def sound(self, key: Key) -> Formula:
+    def is_undisclosed(self, key: Key) -> Formula:
         """Whether the adversary never got the engine's key bytes from their owner, in any epoch."""
         return ~corrupt(owner(key)) & ~engine_lost(key_session(key), owner(key))
 
@@ -417,7 +417,7 @@ class LeakedDevice(Schedule):
 
     name = "leaked-device"
 
-    def vouched(self, of: Session) -> Formula:
+    def known_about_far_end(self, of: Session) -> Formula:
         """Return what the orchestrator knows about the far end of an attested session: nothing."""
         return true
 
@@ -425,13 +425,13 @@ class LeakedDevice(Schedule):
         """Whether all reports inside attested sessions are true: a fake reports anything."""
         return false
 
-    def calm(self, of: Session) -> Formula:
+    def is_secret(self, of: Session) -> Formula:
         """Whether the session is not betrayed."""
         return protected(of)
 
-    def sound(self, key: Key) -> Formula:
+    def is_undisclosed(self, key: Key) -> Formula:
         """Whether the adversary never got the key, from its owner or from the GPU."""
-        return super().sound(key) & protected(key_session(key))
+        return super().is_undisclosed(key) & protected(key_session(key))
 
     def given_up(self, data: Data) -> Formula:
         """Whether the data was sent in a betrayed session."""
@@ -492,7 +492,7 @@ def state_survivors(draft: Draft, schedule: Schedule) -> None:
 
     @claim("key-isolation-unless-betrayed", _SOURCE)
     def key_isolation_unless_betrayed(x: Agent, k: Key, g: Gpu) -> Formula:
-        known = issued(k) & (knows_h2d(x, k) | knows_d2h(x, k)) & schedule.sound(k) & ~past_keys_leak
+        known = issued(k) & (knows_h2d(x, k) | knows_d2h(x, k)) & schedule.is_undisclosed(k) & ~past_keys_leak
         opens = issued(k) & (live_h2d(g, k) | live_d2h(g, k))
         return implies(known, (x == orchestrator) | (x == owner(k))) & implies(opens, g == ends_at(key_session(k)))
 

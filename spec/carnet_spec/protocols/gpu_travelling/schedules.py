@@ -73,19 +73,19 @@ class Schedule:
             sent = supplied(data_owner(m), k, m) | traffic(k, m)
             return implies(carried(k, m) & self.kept_back(m) & self.holders_remember(), sent)
 
-    def leaked(self, key: Key) -> Formula:
+    def has_leaked(self, key: Key) -> Formula:
         """Whether the key leaked to the adversary after its epoch."""
         return revealed(key)
 
     def secret(self, key: Key) -> Formula:
         """Whether no corrupt agent was ever entitled to the key, or was given it."""
-        return self.sound(key) & ~self.leaked(key)
+        return self.is_undisclosed(key) & ~self.has_leaked(key)
 
-    def calm(self, of: Session) -> Formula:
+    def is_secret(self, of: Session) -> Formula:
         """Whether no corrupt agent can derive the session's keys; always true for independent keys."""
         return true
 
-    def vouched(self, of: Session) -> Formula:
+    def known_about_far_end(self, of: Session) -> Formula:
         """Return what the orchestrator knows about the far end of an attested session."""
         return protected(of)
 
@@ -105,7 +105,7 @@ class Schedule:
         """Whether the agent is honest and was never compromised."""
         return ~corrupt(agent)
 
-    def sound(self, key: Key) -> Formula:
+    def is_undisclosed(self, key: Key) -> Formula:
         """Whether the adversary never got the key from its owner."""
         return self.faithful(owner(key))
 
@@ -121,7 +121,7 @@ class Schedule:
         """Whether the data is an honest holder's and the adversary can have it in no way, past keys included."""
         return honest_data(data) & ~self.given_up(data) & ~exposed(data)
 
-    def routed(self, to: Agent) -> Formula:
+    def is_routed_to(self, to: Agent) -> Formula:
         """Whether the bus leads to a VM that ``to`` runs."""
         return mux == to
 
@@ -170,18 +170,18 @@ class Schedule:
         """Whether messages of both epochs with equal counter values share AES key and IV: keys are unique here."""
         return left == right
 
-    def carried(self, key: Key, data: Data) -> Formula:
+    def is_sent_under(self, key: Key, data: Data) -> Formula:
         """Whether the data was sent under the key, or is part of what training sent home."""
         return carried(key, data)
 
-    def opened(self, data: Data) -> Formula:
+    def is_exposed(self, data: Data) -> Formula:
         """Whether an epoch that carried the data has a key that was given to the adversary."""
-        return exists(lambda k: carried(k, data) & self.leaked(k), Key)
+        return exists(lambda k: carried(k, data) & self.has_leaked(k), Key)
 
     def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:
         """Record that the epoch of ``key`` carries ``data``; it is exposed at once if the key leaked already."""
         step.insert(carried(key, data), when=when, name="carried")
-        late = self.leaked(key) if when is None else self.leaked(key) & when
+        late = self.has_leaked(key) if when is None else self.has_leaked(key) & when
         step.insert(exposed(data), when=late, name="carried under a leaked key")
 
 
@@ -260,9 +260,9 @@ class ResetOut(Ratchet):
 
     def secret(self, key: Key) -> Formula:
         """Whether the key's owner and the session's only holder, who can derive it, are honest."""
-        return super().secret(key) & self.calm(key_session(key))
+        return super().secret(key) & self.is_secret(key_session(key))
 
-    def calm(self, of: Session) -> Formula:
+    def is_secret(self, of: Session) -> Formula:
         """Whether the session's only holder, if it was lent, is honest."""
         return implies(tenanted(of), ~corrupt(tenant(of)))
 

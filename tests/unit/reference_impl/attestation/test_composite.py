@@ -218,7 +218,7 @@ def seen_by_holder(evidence: composite.CompositeEvidence, exporter: bytes, nonce
 def seen_in_session(evidence: GpuEvidence, ends: GpuEnds) -> Appraisal:
     """Take a report as the running orchestrator does, for use in the session between ``ends``."""
     nonce = ends.requester.report_nonce(DRAWN)
-    _, appraisal = facts.attested(
+    _, appraisal = facts.establish_attestation(
         ends.requester, evidence, nonce, GPU_VERIFIER, Checks(), ReceivedMessage("gpu", evidence.report)
     )
     return appraisal

@@ -176,7 +176,7 @@ def test_planted_code_writes_a_copy_out_goes_on_running_and_hears_nothing_unless
     assert gpu.contexts == 1
     gpu = loaded()
     gpu.store(orders.Start(IMPLANT))
-    assert gpu.told(b"model 6f6c64\n") == ()
+    assert gpu.execute_command(b"model 6f6c64\n") == ()
     assert gpu.model == b"0"
 
 
@@ -212,7 +212,7 @@ def test_digests_are_of_memory_as_it_is() -> None:
 def test_code_that_listens_does_what_host_memory_says(left: orders.Start | orders.Write) -> None:
     gpu = loaded()
     gpu.store(left)
-    assert [each.text for each in gpu.told(b"model 6f6c64\nsend 00ff\n")] == ["6f6c64", "00ff"]
+    assert [each.text for each in gpu.execute_command(b"model 6f6c64\nsend 00ff\n")] == ["6f6c64", "00ff"]
     assert gpu.model == b"old"
 
 
@@ -222,7 +222,7 @@ def test_the_report_on_memory_counts_what_runs_besides_the_firmware() -> None:
     gpu.store(orders.Write(BASE[Region.CODE], 0, b"train\nlisten\n"))
     gpu.clear(orders.Fence())
     assert gpu.read_back(0).contexts == 0
-    gpu.told(b"start " + IMPLANT.hex().encode() + b"\n")
+    gpu.execute_command(b"start " + IMPLANT.hex().encode() + b"\n")
     gpu.store(orders.Upload(TRAINING_CODE, b""))
     assert gpu.read_back(0) == orders.MemoryRead(sha384(TRAINING_CODE), sha384(b"0"), 0, 1)
 
@@ -294,9 +294,9 @@ def test_a_rotation_is_the_first_order_of_its_epoch() -> None:
 def test_an_order_on_the_link_is_refused_and_followed_only_where_nothing_forbids_it() -> None:
     gpu, _, _ = firmware()
     with pytest.raises(ProtocolError, match=r"an order came through the link \(REQ-SESSION-01\)"):
-        gpu.submitted(orders.encode(orders.Fence()))
+        gpu.refuse_outside_session(orders.encode(orders.Fence()))
     weak, _, _ = firmware("session-orders")
-    assert weak.submitted(orders.encode(orders.Fence())) == (orders.Place(0, 0), orders.Fence())
+    assert weak.refuse_outside_session(orders.encode(orders.Fence())) == (orders.Place(0, 0), orders.Fence())
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-SESSION-03")

@@ -124,7 +124,7 @@ def test_a_requester_takes_a_report_outside_of_any_session_and_checks_who_signed
     assert isinstance(found, machine.MeasuredOutside)
     assert found.report.nonce == NONCE
     found.report.check_signature(found.report.version, found.report.responder)
-    assert not ours.established
+    assert not ours.is_established
 
 
 def test_a_report_outside_of_any_session_that_another_key_signed_is_refused() -> None:
@@ -201,7 +201,7 @@ def test_a_challenged_device_is_identified_before_any_session(version: Version, 
     assert isinstance(found, machine.Identified)
     assert found.challenged
     assert found.summary == summary_of(spdm.BLOCKS, kind)
-    assert not ours.established
+    assert not ours.is_established
     assert [type(each) for each in spdm.deliver(ours, machine.OpenSession(), theirs)] == [
         machine.Opened,
         machine.Opened,

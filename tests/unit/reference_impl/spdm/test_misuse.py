@@ -382,7 +382,7 @@ def test_only_the_end_of_a_handshake_opens_a_session_and_only_measurements_are_a
     ours, theirs = spdm.requester(), spdm.responder()
     first, *_ = [each for each in spdm.deliver(ours, machine.Begin(), theirs) if isinstance(each, machine.Closed)]
     assert isinstance(first.error, UnexpectedMessageError)
-    assert not ours.established
+    assert not ours.is_established
 
 
 def test_the_default_device_profile_speaks_1_1_alone() -> None:

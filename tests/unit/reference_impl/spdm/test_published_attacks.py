@@ -218,7 +218,7 @@ def test_get_version_resets_no_session_wherever_it_comes() -> None:
     assert [type(each) for each in effects] == [Closed]
     with pytest.raises(SessionOverError):
         theirs.receive(bytes([SPDM]) + messages.GetVersion(Version.V1_0).encode())
-    assert ours.established
+    assert ours.is_established
     hand = inside()
     assert isinstance(hand.say(messages.GetVersion(Version.V1_0)), messages.Error)
     assert hand.over
@@ -263,7 +263,7 @@ def test_who_is_only_a_recording_opens_no_session(side: int) -> None:
         effects += end.handle(Received(each))
         if any(isinstance(effect, Closed) for effect in effects):
             break
-    assert not end.established
+    assert not end.is_established
     closed = effects[-1]
     assert isinstance(closed, Closed)
     assert isinstance(closed.error, (AuthenticationError, RecordError)[: side + 1])

@@ -215,8 +215,8 @@ def test_taking_turns_is_the_same_machine() -> None:
     while messages:
         answers = [answer for message in messages for answer in theirs.receive(message)]
         messages = [message for answer in answers for message in ours.receive(answer)]
-    assert ours.established
-    assert theirs.established
+    assert ours.is_established
+    assert theirs.is_established
     (answer,) = theirs.receive(ours.ask_report(bytes(32)))
     assert ours.take_report(answer).nonce == bytes(32)
     assert ours.responder_key == key_bytes(spdm.key(3).public_key())
@@ -234,7 +234,7 @@ def test_two_ends_open_a_session_over_a_tcp_socket() -> None:
     theirs, ours = spdm.responder(), spdm.requester()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while not theirs.established:
+        while not theirs.is_established:
             for answer in theirs.receive(await _read(reader)):
                 _write(writer, answer)
         _write(writer, theirs.seal(b"welcome"))
@@ -245,7 +245,7 @@ def test_two_ends_open_a_session_over_a_tcp_socket() -> None:
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         for message in ours.begin():
             _write(writer, message)
-        while not ours.established:
+        while not ours.is_established:
             for message in ours.receive(await _read(reader)):
                 _write(writer, message)
         welcome = ours.open(await _read(reader))

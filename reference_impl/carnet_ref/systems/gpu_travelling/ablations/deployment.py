@@ -80,7 +80,7 @@ def _leaving_out(policy: Policy, steps: Set[str], **changes: Any) -> Policy:
 class TrustsAnyMeasurement(TdVerifier):
     """Ablation: accepts quotes with any code measurement."""
 
-    def measured(self) -> tuple[tuple[str, frozenset[bytes]], ...]:
+    def expected_measurements(self) -> tuple[tuple[str, frozenset[bytes]], ...]:
         """Return no expected measurement."""
         return ()
 
@@ -89,9 +89,9 @@ def _believing(field: str) -> type[TdVerifier]:
     """Return a verifier that expects of one field what the evidence itself says."""
 
     class Credulous(TdVerifier):
-        def expected(self, evidence: bytes, known: Expected) -> Expected:
+        def expected_binding(self, evidence: bytes, known: Expected) -> Expected:
             said = getattr(parse_evidence(evidence).binding, field)
-            return replace(super().expected(evidence, known), **{field: said})
+            return replace(super().expected_binding(evidence, known), **{field: said})
 
     return Credulous
 
@@ -139,7 +139,7 @@ class AblatedDeployment(Deployment):
         return self.off.union(("rotation-out", "rotation-in") if self.schedule == "none" else ())
 
     @property
-    def removed(self) -> tuple[str, ...]:
+    def removed_defences(self) -> tuple[str, ...]:
         """The removed defences, for the trace's header."""
         return tuple(sorted(self.off))
 

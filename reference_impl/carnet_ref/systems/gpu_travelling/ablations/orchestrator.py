@@ -112,7 +112,7 @@ class _Believing:
 
 def pretend_rotated(link: Link) -> facts.KeyRotated:
     """Continue under the present key, as if it were a new one."""
-    return facts.rotated(Pretended(link, Rotated(link.keys.epoch, 1)), b"", _UNCHECKED)
+    return facts.establish_rotation(Pretended(link, Rotated(link.keys.epoch, 1)), b"", _UNCHECKED)
 
 
 def rotated_unacknowledged(link: Link) -> facts.KeyRotated:
@@ -124,13 +124,13 @@ def rotated_unacknowledged(link: Link) -> facts.KeyRotated:
 
 def pretend_fenced(link: Link) -> facts.ContextsFenced:
     """Continue as if contexts had been fenced."""
-    return facts.fenced(Pretended(link, Fenced()), b"", _UNCHECKED)
+    return facts.establish_fence(Pretended(link, Fenced()), b"", _UNCHECKED)
 
 
 def scrubbed_unacknowledged(link: Link) -> facts.BufferScrubbed:
     """Treat the buffer as scrubbed without an acknowledgement."""
     link.awaited = None
-    return facts.scrubbed(Pretended(link, Scrubbed(0)), b"", _UNCHECKED)
+    return facts.establish_scrub(Pretended(link, Scrubbed(0)), b"", _UNCHECKED)
 
 
 def _is_of(fact: facts.EpochFact | None, link: Link) -> bool:
@@ -189,9 +189,9 @@ class ProceduresWithout(Procedures):
         """Return the first counter value."""
         return 0 if "count-handover" in self.off else super().first_slot(job)
 
-    def granted(self, job: Job, enrolled: facts.HolderEnrolled, start: int, budget: Budget) -> Grant:
+    def make_grant(self, job: Job, enrolled: facts.HolderEnrolled, start: int, budget: Budget) -> Grant:
         """Return a grant with the other half of the key and the launch key."""
-        said = super().granted(job, enrolled, start, budget)
+        said = super().make_grant(job, enrolled, start, budget)
         if "h2d-half-only" in self.off:
             said = replace(said, d2h=job.live.keys.d2h)
         if "launch-key-kept" in self.off:
@@ -291,7 +291,7 @@ class ProceduresWithout(Procedures):
         """Use the new key, whatever the GPU reports; checks before a late rotation still count."""
         late = state.step == self.rotate_late
         if isinstance(event, states.Reported) and "rotation-ack" not in self.off:
-            rotated = facts.rotated(state.job.live, event.sealed, self.checks)
+            rotated = facts.establish_rotation(state.job.live, event.sealed, self.checks)
         else:
             rotated = rotated_unacknowledged(state.job.live)
         so_far = replace(state.so_far, rotated=rotated)
@@ -302,7 +302,7 @@ class ProceduresWithout(Procedures):
                 fenced = pretend_fenced(state.job.live)
             if _is_of(verified, state.job.live):
                 found = Pretended(state.job.live, MemoryRead(b"", b"", 0, 0))
-                verified = facts.verified(found, b"", facts.Expected(b"", b"", None), _UNCHECKED)
+                verified = facts.establish_memory(found, b"", facts.Expected(b"", b"", None), _UNCHECKED)
             so_far = replace(so_far, fenced=fenced, verified=verified)
         taken = _noted("rotated_late" if late else "rotated_in")  # first, so that its checks go with it
         after, effects = self.go_on(state.job, state.left, so_far)
@@ -311,7 +311,7 @@ class ProceduresWithout(Procedures):
     def fenced(self, state: states.AwaitsFence, event: states.Reported | states.OwnTurn) -> states.Transition:
         """Continue, whatever the GPU reports."""
         if isinstance(event, states.Reported) and "fence-ack" not in self.off:
-            fenced = facts.fenced(state.job.live, event.sealed, self.checks)
+            fenced = facts.establish_fence(state.job.live, event.sealed, self.checks)
         else:
             state.job.live.awaited = None
             fenced = pretend_fenced(state.job.live)
@@ -362,10 +362,10 @@ class ProceduresWithout(Procedures):
         """Continue the handshake; after it, continue with the interrupted state."""
         shaken, effects = shake_hands(state, event, "reattach", self.checks)
         session, before = shaken.session, shaken.job
-        if not session.established:
+        if not session.is_established:
             return shaken, effects
         believing, saw = _Believing(session.responder_key), ReceivedMessage(GPU, b"")
-        attested, _ = facts.attested(session, _NOTHING, b"", believing, _UNCHECKED, saw)
+        attested, _ = facts.establish_attestation(session, _NOTHING, b"", believing, _UNCHECKED, saw)
         job = replace(self.take_keys(before, session), attested=attested, lent=before.lent)
         shown = show_all(job)
         after, more = self._take_up(job, state.interrupted)

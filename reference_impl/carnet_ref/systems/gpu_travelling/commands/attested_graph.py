@@ -79,7 +79,7 @@ def _sources(deployment: Deployment) -> Iterable[str]:
 
 
 def _tasks(deployment: Deployment) -> Iterable[str]:
-    manifest, holders, rounds = deployment.agreed.manifest, list(deployment.holders), deployment.rounds
+    manifest, holders, rounds = deployment.agreement.manifest, list(deployment.holders), deployment.rounds
     models, training = [SOURCE, "train", "save"], attested_code(TRAINING_CODE, deployment.gpu_trainer)
     tasks: list[tuple[str, list[str], bytes, str, Mapping[str, list[str]]]] = [
         ("grant", [ORCHESTRATOR], manifest, GIVEN_GRANT, {MODEL: models, REMAINS: ["scrub"]}),

@@ -407,7 +407,7 @@ def _unattested(party: str, done: Transformed) -> None:
 def _group(plan: RunRequest, deployment: Deployment, say: Say) -> ReplicaGroup:
     """Return the orchestrator's instances, which know what the holders agreed on before anything befalls them."""
     group = ReplicaGroup(plan.backups, secrets.token_bytes, say=say)
-    group.append("instance", deployment.agreed.instance)
+    group.append("instance", deployment.agreement.instance)
     group.faults = FaultInjection(plan.mishaps, plan.rounds, plan.seed or 0)
     return group
 

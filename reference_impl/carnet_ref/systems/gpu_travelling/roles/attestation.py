@@ -32,7 +32,7 @@ class SessionEnd(Protocol):
         """A name of the session that both ends know; empty until the key exchange has begun."""
 
     @property
-    def established(self) -> bool:
+    def is_established(self) -> bool:
         """Whether both ends have finished the handshake."""
 
     def receive(self, message: bytes) -> list[bytes]:

@@ -98,10 +98,10 @@ class Lending(ABC):
         ageing = job.evidence_is_old or (job.evidence_is_due and not job.books.unsecured)
         saw = job.evidence_age, job.evidence_lasts
         if not self.checks.passes("attestation-age", "REQ-SETUP-13", not ageing, saw=saw):
-            return self.renewed(job, job.age_of_evidence)
+            return self.renew_for(job, job.age_of_evidence)
         if short := shortage(job, job.holder):
-            return self.renewed(job, short) if job.lendings else end_at_key_limit(job, short)
-        if job.admission.admitted(job.holder) is None:
+            return self.renew_for(job, short) if job.lendings else end_at_key_limit(job, short)
+        if job.admission.enrolment(job.holder) is None:
             return states.AwaitsHolder(job.waiting(job.terms.lease), clean), [
                 frames.Remark(f"waiting for {job.holder}")
             ]
@@ -111,7 +111,7 @@ class Lending(ABC):
     def renew(self, job: Job, for_journey: bool) -> states.Transition:
         """Reset the GPU and open a new session, although nothing failed."""
 
-    def renewed(self, job: Job, why: str) -> states.Transition:
+    def renew_for(self, job: Job, why: str) -> states.Transition:
         """Continue under other keys, which only a new session has."""
         state, effects = self.renew(job, for_journey=False)
         return state, [frames.Remark(f"session renewed: {why}"), *effects]
@@ -152,7 +152,7 @@ class Lending(ABC):
 
     def rotated_out(self, state: states.AwaitsRotationOut, event: states.Reported) -> states.Transition:
         """Handle the firmware's report about the rotation."""
-        rotated = facts.rotated(state.job.live, event.sealed, self.checks)
+        rotated = facts.establish_rotation(state.job.live, event.sealed, self.checks)
         return self.go_out(state.job, rotated)
 
     def go_out(self, job: Job, rotated: KeyRotated) -> states.Transition:
@@ -170,11 +170,11 @@ class Lending(ABC):
         facts.require(rotated, job.live)
         self.look_at_age(job)
         addressee = self.addressee(job)
-        enrolled = job.admission.admitted(addressee)
+        enrolled = job.admission.enrolment(addressee)
         if enrolled is None:
             raise frames.ProtocolError(f"{addressee} left before the grant")
         whole = job.lendings == 1 or not job.live.usage(job.holder, Direction.H2D).operations
-        said = self.granted(job, enrolled, self.first_slot(job), job.live.lend())
+        said = self.make_grant(job, enrolled, self.first_slot(job), job.live.lend())
         job = replace(job, lent=job.live.keys, deadline=self.lease_end(job))
         taken = step("grant", ORCHESTRATOR, a=addressee, p=addressee, v=said.start, b=address_name(said.address))
         epoch, reads = lent_epoch(job), ((MODEL, job.progress.latest), (REMAINS, sha384(b"")))
@@ -212,7 +212,7 @@ class Lending(ABC):
 
     @enforces("REQ-GRANT-03", "h2d-half-only", "launch-key-kept")
     @enforces("address-in-grant")
-    def granted(self, job: Job, enrolled: HolderEnrolled, start: int, budget: Budget) -> Grant:
+    def make_grant(self, job: Job, enrolled: HolderEnrolled, start: int, budget: Budget) -> Grant:
         """Return the grant: the host-to-device key only, without the other key and the launch key."""
         told, keys = f"{enrolled!r} is not about {job.holder}", job.live.keys
         same, both = enrolled.holder == job.holder, (enrolled.holder, job.holder)
@@ -249,7 +249,7 @@ class Lending(ABC):
         except (CryptoError, KeysError) as error:
             return self.evict(job, f"{event.holder} counts what cannot be: {error}")
         epoch, needs = lent_epoch(job), {**job.needs, job.holder: least_usage(given.size, messages)}
-        job = replace(job, books=job.books.returned(epoch), needs=needs)
+        job = replace(job, books=job.books.with_return(epoch), needs=needs)
         job = replace(job, count=given.count, custody=Custody.RETURNED, returned_bytes=given.size)
         taken = log_step(step("take_back", ORCHESTRATOR, a=job.holder, n=given.count), now=job.now)
         return states.Back(job), [frames.Persist("returned", epoch.encode()), taken, frames.Proceed()]
@@ -268,7 +268,7 @@ class Lending(ABC):
             return state, [frames.Remark(event.left_aside)]
         why = f"{event.holder} needs {event.said.needs} for one turn"
         job = replace(state.job, needs={**state.job.needs, event.holder: event.said.needs})
-        return end_at_key_limit(job, why) if state.whole else self.renewed(job, why)
+        return end_at_key_limit(job, why) if state.whole else self.renew_for(job, why)
 
     def watch_lease(self, state: states.AwaitsReturn, event: states.TimePassed) -> states.Transition:
         """Evict the holder when its lease is over."""

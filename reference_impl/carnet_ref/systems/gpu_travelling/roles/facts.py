@@ -146,7 +146,7 @@ def require(fact: SessionFact, link: Link) -> None:
         raise ProtocolError(f"{fact!r} is not about session {link.session}, epoch {link.keys.epoch}")
 
 
-def attested(
+def establish_attestation(
     session: attestation.Requester,
     evidence: attestation.GpuEvidence,
     nonce: bytes,
@@ -191,7 +191,7 @@ def attested(
     return GpuAttested(_MINT, session.label), appraisal
 
 
-def enrolled(
+def establish_enrolment(
     holder: str, key: EllipticCurvePublicKey, signature: bytes, channel: Channel, checks: Checks
 ) -> HolderEnrolled:
     """Establish that the far end of the channel has the holder's enrolment key.
@@ -206,7 +206,7 @@ def enrolled(
     return HolderEnrolled(_MINT, holder, channel.name)
 
 
-def rotated(link: Link, sealed: bytes, checks: Checks) -> KeyRotated:
+def establish_rotation(link: Link, sealed: bytes, checks: Checks) -> KeyRotated:
     """Establish that the GPU took the pending key, by the firmware's report, and use that key."""
     saw = ReceivedMessage(GPU, sealed)
     report = checks.expect("rotation-ack", "REQ-KEY-05", link.report(sealed), Rotated, saw=saw)
@@ -219,14 +219,14 @@ def rotated(link: Link, sealed: bytes, checks: Checks) -> KeyRotated:
     return KeyRotated(_MINT, link.session, link.keys.epoch)
 
 
-def fenced(link: Link, sealed: bytes, checks: Checks) -> ContextsFenced:
+def establish_fence(link: Link, sealed: bytes, checks: Checks) -> ContextsFenced:
     """Establish that contexts are fenced, by the firmware's report."""
     saw = ReceivedMessage(GPU, sealed)
     checks.expect("fence-ack", "REQ-HOME-02", link.report(sealed), Fenced, saw=saw)
     return ContextsFenced(_MINT, link.session, link.keys.epoch)
 
 
-def scrubbed(link: Link, sealed: bytes, checks: Checks) -> BufferScrubbed:
+def establish_scrub(link: Link, sealed: bytes, checks: Checks) -> BufferScrubbed:
     """Establish that the scrub happened, by the firmware's report, never by a semaphore."""
     saw = ReceivedMessage(GPU, sealed)
     report = checks.expect("scrub-ack", "REQ-SCRUB-03", link.report(sealed), Scrubbed, saw=saw)
@@ -244,7 +244,7 @@ class Expected:
     count: int | None
 
 
-def verified(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> MemoryVerified:
+def establish_memory(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> MemoryVerified:
     """Establish that digests, counter and contexts in the firmware's report are as ``expected``."""
     saw = ReceivedMessage(GPU, sealed)
     found = checks.expect("code-read-back", "REQ-HOME-04", link.report(sealed), MemoryRead, saw=saw)
@@ -261,14 +261,14 @@ def verified(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> M
     return MemoryVerified(_MINT, link.session, link.keys.epoch)
 
 
-def trained(link: Link, sealed: bytes, checks: Checks) -> VersionTrained:
+def establish_version(link: Link, sealed: bytes, checks: Checks) -> VersionTrained:
     """Establish which version training produced, by the firmware's report; data on the link is not used."""
     saw = ReceivedMessage(GPU, sealed)
     report = checks.expect("session-acknowledgements", "REQ-MODEL-02", link.report(sealed), Trained, saw=saw)
     return VersionTrained(_MINT, link.session, link.keys.epoch, report.model)
 
 
-def saved(link: Link, sealed: bytes, model: bytes, latest: bytes, checks: Checks) -> VersionSaved:
+def establish_saved_version(link: Link, sealed: bytes, model: bytes, latest: bytes, checks: Checks) -> VersionSaved:
     """Establish that the model that came home is the last produced version."""
     saw = ReceivedMessage(GPU, sealed)
     report = checks.expect("saved-digest", "REQ-MODEL-03", link.report(sealed), Saved, saw=saw)

@@ -84,7 +84,7 @@ class AwaitsSession(GpuState):
         if session and not self.noted:
             self.noted = True
             effects.insert(0, log_step(step("answer_session", names.GPU, g=self.gpu.name, s=session, k=f"{session}/0")))
-        if not self.responder.established:
+        if not self.responder.is_established:
             return self, effects
         return InSession(self.gpu, self.responder), effects
 
@@ -131,9 +131,9 @@ class InSession(GpuState):
         )
         command = orders.parse_command(opened.plaintext)
         if isinstance(command, orders.Submit):
-            return self, self.obey(*self.firmware.submitted(command.order))
+            return self, self.obey(*self.firmware.refuse_outside_session(command.order))
         self.gpu.device.store(command)
-        return self, [*self._stored(opened, command), *self.gpu.leaked()]
+        return self, [*self._stored(opened, command), *self.gpu.leak_effects()]
 
     def obey(self, place: orders.Place, order: orders.Order) -> list[frames.RoleEffect]:
         """Execute an order if it is the next one, and report on it."""
@@ -141,7 +141,7 @@ class InSession(GpuState):
         taken, report, home = self._carry_out(place, order)
         target, body = self.firmware.report(place, report)
         sent = self.gpu.answer(body, reports=True) if target is frames.FrameKind.SESSION else _home(body)
-        return [log_step(taken, body), *home, *self.gpu.leaked(), *_semaphore(report), sent]
+        return [log_step(taken, body), *home, *self.gpu.leak_effects(), *_semaphore(report), sent]
 
     def _carry_out(
         self, place: orders.Place, order: orders.Order
@@ -194,14 +194,14 @@ class InSession(GpuState):
             raise frames.ProtocolError("work submitted again, or out of order")
         self.submitted += 1
         self.gpu.device.store(orders.Start(program))
-        return self, self.gpu.leaked()
+        return self, self.gpu.leak_effects()
 
     def on_host_memory(self, words: bytes) -> Transition:
         """Let a listening kernel execute a command; it uses the engine without knowing its key."""
         effects: list[frames.RoleEffect] = []
-        for told in self.gpu.device.told(words):
+        for told in self.gpu.device.execute_command(words):
             if told.verb is Verb.ORDER:
-                effects += self.obey(*self.firmware.submitted(bytes.fromhex(told.text)))
+                effects += self.obey(*self.firmware.refuse_outside_session(bytes.fromhex(told.text)))
             elif told.verb is Verb.SEND:
                 effects.append(_home(self.firmware.seal_for_home(bytes.fromhex(told.text))))
         return self, effects
@@ -295,7 +295,7 @@ class Gpu:
         """Return the frame with an answer of the session, or with a report (``reports``)."""
         return frames.Send(names.ORCHESTRATOR, frames.FrameKind.SESSION, add_tag(reports, self._attempt, message))
 
-    def leaked(self) -> list[frames.RoleEffect]:
+    def leak_effects(self) -> list[frames.RoleEffect]:
         """Return effects for what code on the GPU wrote to plain host memory since the last call."""
         written = list(self._written_out)
         self._written_out.clear()

@@ -147,11 +147,11 @@ class Books:
         since = tuple(epoch for epoch in epochs[kept.returns :] if epoch not in gone)
         return cls(tuple(map(Entry.parse, ledger)), since, gone, len(epochs))
 
-    def returned(self, epoch: str) -> Books:
+    def with_return(self, epoch: str) -> Books:
         """Return the books after the return of an epoch."""
         return replace(self, unsecured=(*self.unsecured, epoch), returns=self.returns + 1)
 
-    def entered(self, entry: Entry) -> Books:
+    def with_entry(self, entry: Entry) -> Books:
         """Return the books with one more ledger entry."""
         return replace(self, ledger=(*self.ledger, entry))
 
@@ -188,7 +188,7 @@ class Admission:
     _admitted: dict[str, _Applicant] = field(default_factory=dict)
     _applying: dict[str, _Applicant] = field(default_factory=dict)
 
-    def admitted(self, holder: str) -> HolderEnrolled | None:
+    def enrolment(self, holder: str) -> HolderEnrolled | None:
         """Return the fact that the holder is at the end of its channel, or None."""
         applicant = self._admitted.get(holder)
         return applicant.enrolled if applicant else None
@@ -228,7 +228,7 @@ class Admission:
         if not isinstance(message, messages.Proof) or applicant is not applying:
             return message
         signature, channel = message.signature, applicant.channel
-        applicant.enrolled = facts.enrolled(holder, self.keys[holder], signature, channel, self.checks)
+        applicant.enrolled = facts.establish_enrolment(holder, self.keys[holder], signature, channel, self.checks)
         self._admitted.pop(holder, None)
         self._admitted[holder] = self._applying.pop(holder)
         return None

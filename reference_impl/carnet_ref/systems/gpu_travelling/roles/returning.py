@@ -54,7 +54,7 @@ class Returning(Lending):
 
     def rotated_in(self, state: states.AwaitsRotationIn, event: states.Reported) -> states.Transition:
         """Handle the firmware's report about the rotation."""
-        rotated = facts.rotated(state.job.live, event.sealed, self.checks)
+        rotated = facts.establish_rotation(state.job.live, event.sealed, self.checks)
         seen = log_step(step("rotated_in", ORCHESTRATOR))
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, rotated=rotated))
         return after, [seen, *effects]
@@ -66,7 +66,7 @@ class Returning(Lending):
 
     def fenced(self, state: states.AwaitsFence, event: states.Reported) -> states.Transition:
         """Handle the firmware's report about the fence."""
-        fenced = facts.fenced(state.job.live, event.sealed, self.checks)
+        fenced = facts.establish_fence(state.job.live, event.sealed, self.checks)
         seen = log_step(step("fenced", ORCHESTRATOR))
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
         return after, [seen, *effects]
@@ -96,7 +96,7 @@ class Returning(Lending):
         job = state.job
         count = job.count if job.custody is Custody.RETURNED else None
         expected = facts.Expected(sha384(TRAINING_CODE), job.progress.latest, count)
-        verified = facts.verified(job.live, event.sealed, expected, self.checks)
+        verified = facts.establish_memory(job.live, event.sealed, expected, self.checks)
         seen = log_step(step("verified", ORCHESTRATOR))
         after, effects = self.go_on(job, state.left, replace(state.so_far, verified=verified))
         return after, [seen, *effects]
@@ -133,7 +133,7 @@ class Returning(Lending):
 
     def trained(self, state: states.AwaitsTraining, event: states.Reported) -> states.Transition:
         """Record the version that training produced as the latest, in the ledger, too."""
-        version = facts.trained(state.job.live, event.sealed, self.checks)
+        version = facts.establish_version(state.job.live, event.sealed, self.checks)
         if state.loss is None:
             raise ProtocolError("training is over, and what it logged did not come")
         return self.enter(state.job, version, state.loss)
@@ -148,7 +148,7 @@ class Returning(Lending):
         job = replace(
             job,
             progress=progress,
-            books=job.books.entered(entry),
+            books=job.books.with_entry(entry),
             evictions=0 if forward else job.evictions,
             furthest=max(progress.rounds, job.furthest),
         )
@@ -175,7 +175,7 @@ class Returning(Lending):
         job, model = state.job, state.model
         if model is None:
             raise ProtocolError("the model went home, and did not come")
-        version = facts.saved(job.live, event.sealed, model, job.progress.latest, self.checks)
+        version = facts.establish_saved_version(job.live, event.sealed, model, job.progress.latest, self.checks)
         facts.require(version, job.live)
         kept = Checkpoint(job.progress, model, job.books.returns)
         seen = log_step(step("saved", ORCHESTRATOR))
@@ -190,7 +190,7 @@ class Returning(Lending):
 
     def scrubbed(self, state: states.AwaitsScrub, event: states.Reported) -> states.Transition:
         """Handle the firmware's report about the scrub."""
-        return self.go_clean(state.job, facts.scrubbed(state.job.live, event.sealed, self.checks))
+        return self.go_clean(state.job, facts.establish_scrub(state.job.live, event.sealed, self.checks))
 
     def go_clean(self, job: Job, clean: facts.BufferScrubbed) -> states.Transition:
         """Continue with the next hand-over."""

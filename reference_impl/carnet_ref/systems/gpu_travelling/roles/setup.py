@@ -43,7 +43,7 @@ class Setup(Returning):
         now, end = state.job.now, state.job.now + state.job.terms.evidence_lasts
         state, effects = shake_hands(state, event, "open_session", self.checks, now=now, end=end)
         session = state.session
-        if not session.established:
+        if not session.is_established:
             return state, effects
         job = self.take_keys(state.job, session)
         nonce = session.report_nonce(job.tools.random(_NONCE_BYTES))
@@ -80,7 +80,9 @@ class Setup(Returning):
     ) -> states.Transition:
         """Establish that the session's responder is a genuine GPU, and continue with the steps at home."""
         job, nonce = young_enough(state.job), state.nonce
-        attested, appraisal = facts.attested(session, evidence, nonce, job.tools.verifier, self.checks, saw)
+        attested, appraisal = facts.establish_attestation(
+            session, evidence, nonce, job.tools.verifier, self.checks, saw
+        )
         job = replace(job, attested=attested, evidence=evidence, appraisal=appraisal, custody=Custody.NONE)
         job = replace(job, evidence_end=self.evidence_end(job, appraisal))
         claims = appraisal.claims

@@ -110,7 +110,7 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
             & live_h2d(g, j)
             & (owner(j) == orchestrator)
             & guarded(j)
-            & schedule.calm(key_session(j))
+            & schedule.is_secret(key_session(j))
             & before(u, n),
             received(g, c, u),
         )
@@ -119,7 +119,7 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
     def counters_were_read_to_the_end(g: Gpu, j: Key, c: Key, n: Slot) -> Formula:
         """And the GPU took nothing beyond it: the epoch that is asked about is over."""
         read = counted(j, c, n) & live_h2d(g, j) & (owner(j) == orchestrator) & guarded(j)
-        return implies(read & (c != j) & issued(c) & schedule.calm(key_session(j)), ~received(g, c, n))
+        return implies(read & (c != j) & issued(c) & schedule.is_secret(key_session(j)), ~received(g, c, n))
 
     @draft.lemma
     def counters_were_read_under_accepted_keys(g: Gpu, j: Key, c: Key, n: Slot) -> Formula:
@@ -140,7 +140,7 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
     def received_was_taken(g: Gpu, a: Agent, k: Key, v: Slot, m: Data) -> Formula:
         """What the counter passed is what was taken."""
         passed = received(g, k, v) & sealed(a, k, v, m) & in_session(g, key_session(k))
-        return implies(passed & schedule.sound(k) & schedule.holders_remember(), taken(k, v, m))
+        return implies(passed & schedule.is_undisclosed(k) & schedule.holders_remember(), taken(k, v, m))
 
     @draft.lemma
     def makers(k: Key, x: Agent) -> Formula:
@@ -150,7 +150,7 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
             corrupt(x)
             & used(k)
             & answered(key_session(k))
-            & (~schedule.sound(k) | ~protected(key_session(k)) | ~schedule.calm(key_session(k))),
+            & (~schedule.is_undisclosed(k) | ~protected(key_session(k)) | ~schedule.is_secret(key_session(k))),
         )
 
 
@@ -226,7 +226,7 @@ def record_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def exposed_by_a_key(m: Data) -> Formula:
         """What is exposed was carried in an epoch whose key leaked."""
-        return implies(exposed(m), schedule.opened(m))
+        return implies(exposed(m), schedule.is_exposed(m))
 
 
 # -- bookkeeping -------------------------------------------------------------------------------------------------------
@@ -357,21 +357,21 @@ def second_lines(draft: Draft, schedule: Schedule) -> None:
     def reply_halves_stay_home(x: Agent, k: Key) -> Formula:
         """Nobody but the orchestrator knows a device-to-host half of a protected session."""
         own = issued(k) | (owner(k) == orchestrator)
-        safe = own & guarded(k) & ~schedule.leaked(k) & schedule.calm(key_session(k))
+        safe = own & guarded(k) & ~schedule.has_leaked(k) & schedule.is_secret(key_session(k))
         return implies(knows_d2h(x, k) & safe, x == orchestrator)
 
     @draft.lemma
     def pending_order_out_is_only_now(g: Gpu, k: Key) -> Formula:
         """A rotation out that the GPU would still take is the one under way."""
         pends = attested_live(g) & rotate_out_order(session, k) & ~stale(g, k) & (phase != Phase.SETUP)
-        return implies(pends & schedule.calm(session), (phase == Phase.ROTATING_OUT) & (k == pending))
+        return implies(pends & schedule.is_secret(session), (phase == Phase.ROTATING_OUT) & (k == pending))
 
     @draft.lemma
     def live_key_is_only_the_link(g: Gpu, k: Key) -> Formula:
         """The live key is the link key, or the pending one."""
         rotating = during(Phase.ROTATING_OUT, Phase.ROTATING_IN)
         return implies(
-            attested_live(g) & live_h2d(g, k) & (phase != Phase.SETUP) & schedule.calm(session),
+            attested_live(g) & live_h2d(g, k) & (phase != Phase.SETUP) & schedule.is_secret(session),
             (k == link_h2d) | (rotating & (k == pending)),
         )
 
@@ -379,7 +379,7 @@ def second_lines(draft: Draft, schedule: Schedule) -> None:
     def link_is_live_while_out(g: Gpu) -> Formula:
         """Away, while the session lives, the holder's key is live until the rotation in."""
         out = during(Phase.GRANTING, Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY)
-        return implies(attested_live(g) & out & schedule.calm(session), live_h2d(g, link_h2d))
+        return implies(attested_live(g) & out & schedule.is_secret(session), live_h2d(g, link_h2d))
 
 
 def _ordered_somewhere(key: Key, order: Order) -> Formula:
@@ -394,7 +394,7 @@ def memory_lemmas(draft: Draft, schedule: Schedule) -> None:
     def code_stays_good(g: Gpu, k: Key) -> Formula:
         """After the check, and while that key is live, no code is planted, and nothing else runs."""
         return implies(
-            checked(k) & live_h2d(g, k) & (owner(k) == orchestrator) & guarded(k) & schedule.calm(key_session(k)),
+            checked(k) & live_h2d(g, k) & (owner(k) == orchestrator) & guarded(k) & schedule.is_secret(key_session(k)),
             ~foreign(g),
         )
 
@@ -406,7 +406,7 @@ def memory_lemmas(draft: Draft, schedule: Schedule) -> None:
             & live_h2d(g, k)
             & (owner(k) == orchestrator)
             & guarded(k)
-            & schedule.calm(key_session(k)),
+            & schedule.is_secret(key_session(k)),
             ~resident(g, m) & checked(k),
         )
 
@@ -416,7 +416,8 @@ def memory_lemmas(draft: Draft, schedule: Schedule) -> None:
     def honest_epochs_are_clean(g: Gpu, k: Key) -> Formula:
         """While an honest holder's key is live, nothing is planted and nothing left running."""
         return implies(
-            live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & schedule.sound(k), ~planted(g) & ~context(g)
+            live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & schedule.is_undisclosed(k),
+            ~planted(g) & ~context(g),
         )
 
     @draft.lemma
@@ -480,7 +481,7 @@ def memory_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def buffer_of_an_honest_epoch(g: Gpu, k: Key, v: Slot, m: Data) -> Formula:
         """While an honest holder's key is live, the buffer is what was taken under it."""
-        theirs = live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & schedule.sound(k)
+        theirs = live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & schedule.is_undisclosed(k)
         return implies(theirs, _as_taken(schedule, g, k, v, m))
 
     @draft.lemma
@@ -489,7 +490,7 @@ def memory_lemmas(draft: Draft, schedule: Schedule) -> None:
         since = during(
             Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY, Phase.ROTATING_IN, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING
         )
-        theirs = issued(lent_key) & (owner(lent_key) != orchestrator) & schedule.sound(lent_key)
+        theirs = issued(lent_key) & (owner(lent_key) != orchestrator) & schedule.is_undisclosed(lent_key)
         return implies(since & attested_live(g) & theirs, _as_taken(schedule, g, lent_key, v, m) & ~foreign(g))
 
 
@@ -546,13 +547,13 @@ def model_lemmas(draft: Draft, schedule: Schedule) -> None:
         """Once code and model were digested, the model stays as it was, until training."""
         untrained = during(Phase.CHECKING, Phase.VERIFIED, Phase.TRAINING) & ~done(link_h2d, Order.TRAIN)
         good = checked(link_h2d) & digested(link_h2d, latest)
-        return implies(attested_live(g) & untrained & good & schedule.calm(session), memory_version(g) == latest)
+        return implies(attested_live(g) & untrained & good & schedule.is_secret(session), memory_version(g) == latest)
 
     @draft.lemma
     def latest_is_in_memory(g: Gpu) -> Formula:
         """From the check to the end of the epoch at home, the latest version is in memory, or the one it becomes."""
         becomes = (phase == Phase.TRAINING) & done(link_h2d, Order.TRAIN)
-        home = attested_live(g) & during(*CHECKED) & schedule.calm(session)
+        home = attested_live(g) & during(*CHECKED) & schedule.is_secret(session)
         return implies(home & ~becomes, memory_version(g) == latest) & implies(
             home & becomes, trained_to(link_h2d, memory_version(g))
         )
@@ -568,7 +569,7 @@ def model_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def trainings_are_over(g: Gpu, k: Key, v: Slot) -> Formula:
         """No order to train is left over: all but the one under way were carried out."""
-        left = ordered(k, v, Order.TRAIN) & live_h2d(g, k) & attested_live(g) & schedule.calm(session)
+        left = ordered(k, v, Order.TRAIN) & live_h2d(g, k) & attested_live(g) & schedule.is_secret(session)
         return implies(left, heard(g, k, v) | ((phase == Phase.TRAINING) & (k == link_h2d)))
 
     @draft.lemma
@@ -580,7 +581,9 @@ def model_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def what_training_made(n: Version, v: Slot, m: Data) -> Formula:
         """What came of the training under way was made from the latest version, on exactly what was returned."""
-        ended = (phase == Phase.TRAINING) & trained_to(link_h2d, n) & schedule.calm(session) & schedule.told_truth()
+        ended = (
+            (phase == Phase.TRAINING) & trained_to(link_h2d, n) & schedule.is_secret(session) & schedule.told_truth()
+        )
         whose = owner(lent_key)
         sent = sealed(whose, lent_key, v, m)
         honest = schedule.faithful(whose) & schedule.holders_remember()
@@ -695,14 +698,14 @@ def gpu_lemmas(draft: Draft, schedule: Schedule) -> None:
     def the_model_stays(g: Gpu) -> Formula:
         """Once it was uploaded, the model is on the GPU for as long as its session lives."""
         there = during(*CHECKED, Phase.ROTATING_OUT, *OUT) | (active() & (custody != Custody.NONE))
-        return implies(attested_live(g) & there & schedule.calm(session), holds_model(g))
+        return implies(attested_live(g) & there & schedule.is_secret(session), holds_model(g))
 
     @draft.lemma
     def the_model_is_there_when_needed(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
         """It is there before anything is trained or sent home, and before code is uploaded without it."""
         late = (o == Order.TRAIN) | (o == Order.SAVE) | (o == Order.SCRUB)
         needed = (ordered(k, v, o) & late) | (uploaded(k, v) & ~model_uploaded(k, v))
-        return implies(needed & live_h2d(g, k) & guarded(k) & schedule.calm(key_session(k)), holds_model(g))
+        return implies(needed & live_h2d(g, k) & guarded(k) & schedule.is_secret(key_session(k)), holds_model(g))
 
     @draft.lemma
     def uploads_are_taken(g: Gpu, k: Key, v: Slot) -> Formula:

@@ -22,7 +22,7 @@ def session_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def attested_is_protected(s: Session) -> Formula:
         """What the orchestrator attested was opened with a genuine GPU in confidential mode."""
-        return implies(attested(s), schedule.vouched(s) & orchestrated(s) & answered(s)) & implies(
+        return implies(attested(s), schedule.known_about_far_end(s) & orchestrated(s) & answered(s)) & implies(
             protected(s), answered(s) & genuine(ends_at(s)) & orchestrated(s)
         )
 
@@ -146,7 +146,7 @@ def key_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def leaked_keys_are_dead(g: Gpu, k: Key) -> Formula:
         """A key that leaked after its epoch is live nowhere."""
-        return implies(schedule.leaked(k), ~live_h2d(g, k) & ~live_d2h(g, k) & past_keys_leak)
+        return implies(schedule.has_leaked(k), ~live_h2d(g, k) & ~live_d2h(g, k) & past_keys_leak)
 
     schedule.lemmas(draft)
 
@@ -327,12 +327,12 @@ def knowledge_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def carried_by_leaked(k: Key, m: Data) -> Formula:
         """What a leaked epoch carried is exposed."""
-        return implies(schedule.carried(k, m) & schedule.leaked(k), exposed(m))
+        return implies(schedule.is_sent_under(k, m) & schedule.has_leaked(k), exposed(m))
 
     @draft.lemma
     def sent_is_carried(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
         """What was sent under a key, its epoch carried."""
-        return implies(sealed(a, k, v, m), schedule.carried(k, m))
+        return implies(sealed(a, k, v, m), schedule.is_sent_under(k, m))
 
     @draft.lemma
     def the_model_goes_home(k: Key, m: Data) -> Formula:
@@ -344,7 +344,7 @@ def knowledge_lemmas(draft: Draft, schedule: Schedule) -> None:
         """What derives from honest data goes home under a key of the orchestrator's or of its owner's epoch."""
         return implies(
             traffic(k, m) & schedule.kept_back(m),
-            schedule.carried(k, m) & issued(k) & ((owner(k) == orchestrator) | (owner(k) == data_owner(m))),
+            schedule.is_sent_under(k, m) & issued(k) & ((owner(k) == orchestrator) | (owner(k) == data_owner(m))),
         )
 
 
@@ -396,7 +396,7 @@ def epoch_lemmas(draft: Draft, schedule: Schedule) -> None:
             & rotate_out_order(session, k)
             & ~stale(g, k)
             & (phase != Phase.SETUP)
-            & schedule.calm(session),
+            & schedule.is_secret(session),
             ((phase == Phase.ROTATING_OUT) & (k == pending)) | (during(*OUT) & (k == link_h2d) & corrupt(owner(k))),
         )
 
@@ -408,21 +408,21 @@ def epoch_lemmas(draft: Draft, schedule: Schedule) -> None:
             & rotate_in_order(session, k)
             & ~stale(g, k)
             & (phase != Phase.SETUP)
-            & schedule.calm(session),
+            & schedule.is_secret(session),
             (phase == Phase.ROTATING_IN) & (k == pending),
         )
 
     @draft.lemma
     def one_pending_out(g: Gpu, s: Session, j: Key, k: Key) -> Formula:
         """A GPU would still take one rotation out at most."""
-        first_one = rotate_out_order(s, j) & ~stale(g, j) & schedule.calm(s)
+        first_one = rotate_out_order(s, j) & ~stale(g, j) & schedule.is_secret(s)
         return implies(in_session(g, s) & first_one & rotate_out_order(s, k) & ~stale(g, k), j == k)
 
     @draft.lemma
     def pending_out_finds_it_clean(g: Gpu, s: Session, k: Key, m: Data) -> Formula:
         """While a GPU would still take a rotation out, its regions are empty and nothing is planted."""
         return implies(
-            in_session(g, s) & rotate_out_order(s, k) & ~stale(g, k) & schedule.calm(s),
+            in_session(g, s) & rotate_out_order(s, k) & ~stale(g, k) & schedule.is_secret(s),
             ~resident(g, m) & ~planted(g) & ~context(g),
         )
 
@@ -430,7 +430,7 @@ def epoch_lemmas(draft: Draft, schedule: Schedule) -> None:
     def pending_out_finds_it_home(g: Gpu, s: Session, k: Key, j: Key) -> Formula:
         """While a GPU would still take a rotation out, its live key is the orchestrator's."""
         return implies(
-            in_session(g, s) & rotate_out_order(s, k) & ~stale(g, k) & live_h2d(g, j) & schedule.calm(s),
+            in_session(g, s) & rotate_out_order(s, k) & ~stale(g, k) & live_h2d(g, j) & schedule.is_secret(s),
             owner(j) == orchestrator,
         )
 
@@ -440,7 +440,7 @@ def epoch_lemmas(draft: Draft, schedule: Schedule) -> None:
     def live_key_is_the_link(g: Gpu, k: Key) -> Formula:
         """The live key is the link key, or the pending one, or a corrupt holder's rotation has not happened yet."""
         return implies(
-            attested_live(g) & live_h2d(g, k) & (phase != Phase.SETUP) & schedule.calm(session),
+            attested_live(g) & live_h2d(g, k) & (phase != Phase.SETUP) & schedule.is_secret(session),
             (k == link_h2d)
             | (during(Phase.ROTATING_OUT, Phase.ROTATING_IN) & (k == pending))
             | (during(*OUT) & corrupt(owner(link_h2d)) & (owner(k) == orchestrator)),
@@ -449,7 +449,9 @@ def epoch_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def link_is_live_at_home(g: Gpu) -> Formula:
         """At home, while the session lives, the link key is live."""
-        return implies(attested_live(g) & during(Phase.OPENED, *HOME) & schedule.calm(session), live_h2d(g, link_h2d))
+        return implies(
+            attested_live(g) & during(Phase.OPENED, *HOME) & schedule.is_secret(session), live_h2d(g, link_h2d)
+        )
 
     @draft.lemma
     def link_is_live_out(g: Gpu) -> Formula:
@@ -457,7 +459,7 @@ def epoch_lemmas(draft: Draft, schedule: Schedule) -> None:
         return implies(
             attested_live(g)
             & during(Phase.GRANTING, Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY)
-            & schedule.calm(session),
+            & schedule.is_secret(session),
             live_h2d(g, link_h2d) | corrupt(owner(link_h2d)),
         )
 
@@ -465,18 +467,18 @@ def epoch_lemmas(draft: Draft, schedule: Schedule) -> None:
     def granted_keys_were_taken(g: Gpu, a: Agent, k: Key, v: Slot) -> Formula:
         """A key is granted once the GPU took it."""
         here = in_session(g, key_session(k)) & granted(a, k, v)
-        return implies(here & schedule.calm(key_session(k)), stale(g, k))
+        return implies(here & schedule.is_secret(key_session(k)), stale(g, k))
 
     @draft.lemma
     def live_epoch_was_lent_last(g: Gpu, a: Agent, k: Key, v: Slot) -> Formula:
         """A holder's key that is live was granted last in its session, even if the orchestrator gave the session up."""
         here = live_h2d(g, k) & granted(a, k, v)
-        return implies(here & schedule.calm(key_session(k)), lent_last(key_session(k), k))
+        return implies(here & schedule.is_secret(key_session(k)), lent_last(key_session(k), k))
 
     @draft.lemma
     def pending_taken_is_live(g: Gpu) -> Formula:
         """Once the GPU took the pending key, it is the live one."""
-        rotating = attested_live(g) & during(Phase.ROTATING_OUT, Phase.ROTATING_IN) & schedule.calm(session)
+        rotating = attested_live(g) & during(Phase.ROTATING_OUT, Phase.ROTATING_IN) & schedule.is_secret(session)
         taken = implies(rotating & stale(g, pending), live_h2d(g, pending))
         waits = rotating & (phase == Phase.ROTATING_OUT) & ~stale(g, pending)
         return taken if schedule.splits else taken & implies(waits, live_h2d(g, link_h2d))
@@ -503,7 +505,7 @@ def counter_lemmas(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def told_about_accepted_keys(g: Gpu, k: Key, v: Slot) -> Formula:
         """All orders about an epoch but the rotation come after the GPU took its key."""
-        later = told(k, v) & (v != first) & in_session(g, key_session(k)) & schedule.calm(key_session(k))
+        later = told(k, v) & (v != first) & in_session(g, key_session(k)) & schedule.is_secret(key_session(k))
         return implies(later, stale(g, k))
 
     @draft.lemma
@@ -522,7 +524,10 @@ def counter_lemmas(draft: Draft, schedule: Schedule) -> None:
     def sent_under_accepted_keys(g: Gpu, k: Key, v: Slot) -> Formula:
         """The orchestrator sends under keys of its own that the GPU took."""
         return implies(
-            consumed(k, v) & (owner(k) == orchestrator) & in_session(g, key_session(k)) & schedule.calm(key_session(k)),
+            consumed(k, v)
+            & (owner(k) == orchestrator)
+            & in_session(g, key_session(k))
+            & schedule.is_secret(key_session(k)),
             stale(g, k),
         )
 
@@ -656,20 +661,20 @@ def order_lemmas(draft: Draft, schedule: Schedule) -> None:
         left = ordered(k, v, o) & ~heard(g, k, v) & (key_session(k) == session) & guarded(k)
         rotating = (o == Order.ROTATE) & during(Phase.ROTATING_OUT, Phase.ROTATING_IN) & (k == pending)
         asked = any_of(*((phase == waits) & (o == order) for waits, order in WAITING.items()))
-        return implies(attested_live(g) & left & schedule.calm(session), rotating | (asked & (k == link_h2d)))
+        return implies(attested_live(g) & left & schedule.is_secret(session), rotating | (asked & (k == link_h2d)))
 
     @draft.lemma
     def orders_left_are_of_the_live_epoch(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
         """No order but a rotation outlives its epoch."""
         left = ordered(k, v, o) & ~heard(g, k, v) & (o != Order.ROTATE) & in_session(g, key_session(k))
-        return implies(left & guarded(k) & schedule.calm(key_session(k)), live_h2d(g, k))
+        return implies(left & guarded(k) & schedule.is_secret(key_session(k)), live_h2d(g, k))
 
     @draft.lemma
     def one_order_left(g: Gpu, j: Key, k: Key, u: Slot, v: Slot, o: Order, q: Order) -> Formula:
         """So in a session that the orchestrator gave up: one order at most was left."""
         home = key_session(k)
         left = ordered(j, u, o) & ~heard(g, j, u) & ordered(k, v, q) & ~heard(g, k, v)
-        here = in_session(g, home) & (key_session(j) == home) & guarded(k) & schedule.calm(home)
+        here = in_session(g, home) & (key_session(j) == home) & guarded(k) & schedule.is_secret(home)
         return implies(left & here, (j == k) & (u == v))
 
 
@@ -712,29 +717,31 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
     def fenced_first(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
         """Every order but the fence, and the rotation before it, comes after the fence was done."""
         later = ordered(k, v, o) & (o != Order.FENCE) & (o != Order.ROTATE)
-        return implies(later & live_h2d(g, k) & schedule.calm(key_session(k)), done(k, Order.FENCE))
+        return implies(later & live_h2d(g, k) & schedule.is_secret(key_session(k)), done(k, Order.FENCE))
 
     @draft.lemma
     def checked_first(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
         """Training, and what comes after it, is ordered only once the code was found good, and nothing else running."""
         late = (o == Order.TRAIN) | (o == Order.SAVE) | (o == Order.SCRUB)
-        return implies(ordered(k, v, o) & late & live_h2d(g, k) & schedule.calm(key_session(k)), checked(k))
+        return implies(ordered(k, v, o) & late & live_h2d(g, k) & schedule.is_secret(key_session(k)), checked(k))
 
     @draft.lemma
     def fenced_at_home(g: Gpu) -> Formula:
         """From the acknowledged fence on, the fence was done."""
         later = (Phase.FENCED, Phase.UPLOADED, Phase.CHECKING, *CHECKED)
-        return implies(attested_live(g) & during(*later) & schedule.calm(session), done(link_h2d, Order.FENCE))
+        return implies(attested_live(g) & during(*later) & schedule.is_secret(session), done(link_h2d, Order.FENCE))
 
     @draft.lemma
     def code_checked_at_home(g: Gpu) -> Formula:
         """From the check on, the code was good, and nothing else ran."""
-        return implies(attested_live(g) & during(*CHECKED) & schedule.calm(session), checked(link_h2d))
+        return implies(attested_live(g) & during(*CHECKED) & schedule.is_secret(session), checked(link_h2d))
 
     @draft.lemma
     def scrubbed_at_home(g: Gpu) -> Formula:
         """Clean means that the scrub was done."""
-        return implies(attested_live(g) & (phase == Phase.CLEAN) & schedule.calm(session), done(link_h2d, Order.SCRUB))
+        return implies(
+            attested_live(g) & (phase == Phase.CLEAN) & schedule.is_secret(session), done(link_h2d, Order.SCRUB)
+        )
 
     @draft.lemma
     def not_checked_yet(g: Gpu, v: Slot, n: Version) -> Formula:
@@ -745,7 +752,7 @@ def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
         return (
             implies(early, ~ordered(link_h2d, v, Order.READ_BACK) & ~found)
             & implies(early & protected(session), ~digested(link_h2d, n))
-            & implies(rotating & schedule.calm(session), ~digested(pending, n))
+            & implies(rotating & schedule.is_secret(session), ~digested(pending, n))
         )
 
     @draft.lemma

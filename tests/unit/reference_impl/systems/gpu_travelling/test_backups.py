@@ -38,7 +38,7 @@ class Moments(FaultInjection):
         self.falls, self.count = falls or {}, 0
         self.random = random.Random(sum(self.falls))
 
-    def moment(self) -> Fault | None:
+    def fault_due(self) -> Fault | None:
         self.count += 1
         return self.falls.get(self.count - 1)
 
@@ -76,7 +76,7 @@ def run_with(
     """Run a deployment whose orchestrator has backups, and look at what is left."""
     recorder = Recorder(design=deployment.design)
     group = ReplicaGroup(backups, draws("instances"), checks=checks)
-    group.append("instance", deployment.agreed.instance)
+    group.append("instance", deployment.agreement.instance)
     group.faults = mishaps
     world = FailoverWorld(
         deployment.platform(), recorder, deployment=deployment, group=group, random=draws("orchestrator")

@@ -24,7 +24,7 @@ from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessag
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdQuoter, TdVerifier, VendorServices, gpu_responder
 from carnet_ref.systems.gpu_travelling.exploits.hostile import ANY, AcceptingVerifier
 from carnet_ref.systems.gpu_travelling.roles.attestation import Agreed, GpuEvidence, accept_orchestrator
-from carnet_ref.systems.gpu_travelling.roles.facts import attested
+from carnet_ref.systems.gpu_travelling.roles.facts import establish_attestation
 from carnet_ref.transport.frames import ProtocolError
 from tests.fixtures.worlds import FastRequester, draws, verifier_of
 
@@ -145,7 +145,7 @@ def test_the_check_that_fails_is_blamed_and_no_other_makes_up_for_it(what: str) 
     verifier, session = replace(VERIFIER, services=services), FastRequester(draws("requester"))
     blamed = "REQ-SETUP-03" if step == "parse" else ASKED_FOR[defence]
     with checking("orchestrator") as log, pytest.raises(ProtocolError, match=rf"\({blamed}\)$") as refused:
-        attested(session, evidence, NONCE, verifier, Checks(), ReceivedMessage("gpu", evidence.report))
+        establish_attestation(session, evidence, NONCE, verifier, Checks(), ReceivedMessage("gpu", evidence.report))
     assert NOT_TAKEN.get(what, step) in str(refused.value)
     assert [each.requirement for each in log.made if not each.holds] == [blamed]
     gpu, asked, services, _, defence = BAD[what]
@@ -261,7 +261,7 @@ def test_a_record_that_looks_like_a_key_exchange_renames_nothing() -> None:
         messages = [message for answer in answers for message in requester.receive(answer)]
         if requester.label:
             names.append((requester.label, responder.label))
-    assert requester.established
+    assert requester.is_established
     (asked,) = responder.receive(requester.ask_report(bytes(32)))
     assert asked[2] == KeyExchange.CODE
     requester.take_evidence(asked)

@@ -85,14 +85,18 @@ SAW = ReceivedMessage("gpu", b"a report")
 def test_a_gpu_is_attested_by_evidence_that_was_accepted_and_by_nothing_else() -> None:
     session = FastRequester(draws("requester"))
     good = GpuEvidence(join(b"nonce", b"CONFIDENTIAL"), b"")
-    attested, appraisal = facts.attested(session, good, b"nonce", FastGpuVerifier(frozenset()), CHECKS, SAW)
+    attested, appraisal = facts.establish_attestation(
+        session, good, b"nonce", FastGpuVerifier(frozenset()), CHECKS, SAW
+    )
     assert (attested.session, appraisal.accepted) == (session.label, True)
     for report in (join(b"another", b"CONFIDENTIAL"), join(b"nonce", b"OPEN")):
         with pytest.raises(ProtocolError, match="is refused"):
-            facts.attested(session, GpuEvidence(report, b""), b"nonce", FastGpuVerifier(frozenset()), CHECKS, SAW)
+            facts.establish_attestation(
+                session, GpuEvidence(report, b""), b"nonce", FastGpuVerifier(frozenset()), CHECKS, SAW
+            )
     session.responder_key = b"another device's key"
     with pytest.raises(ProtocolError, match="REQ-SETUP-07"):
-        facts.attested(session, good, b"nonce", FastGpuVerifier(frozenset()), CHECKS, SAW)
+        facts.establish_attestation(session, good, b"nonce", FastGpuVerifier(frozenset()), CHECKS, SAW)
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-SETUP-11", "gpu-travelling-REQ-SETUP-12")
@@ -100,19 +104,19 @@ def test_a_holder_is_enrolled_by_its_key_in_its_channel_and_by_nothing_else() ->
     key, other = (derived_key(b"seed", name, ec.SECP384R1()) for name in ("alice", "anna"))
     _, channel = respond(Initiator(draws("holder")).hello, draws("orchestrator"))
     proof = prove_enrolment(key, channel.exporter)
-    enrolled = facts.enrolled("alice", key.public_key(), proof, channel, CHECKS)
+    enrolled = facts.establish_enrolment("alice", key.public_key(), proof, channel, CHECKS)
     assert (enrolled.holder, enrolled.channel) == ("alice", channel.name)
     _, another = respond(Initiator(draws("holder again")).hello, draws("orchestrator again"))
     wrong = ((other.public_key(), proof, channel), (key.public_key(), proof, another), (key.public_key(), b"", channel))
     for public, signature, where in wrong:
         with pytest.raises(ProtocolError, match="REQ-SETUP-12"):
-            facts.enrolled("alice", public, signature, where, CHECKS)
+            facts.establish_enrolment("alice", public, signature, where, CHECKS)
 
 
 def rotated(ours: Link, owner: str) -> facts.KeyRotated:
     ours.order(ours.draw(owner, draws(f"order for {owner}")))
     assert ours.pending is not None
-    return facts.rotated(ours, reported(ours, orders.Rotated(ours.pending.epoch, 1)), CHECKS)
+    return facts.establish_rotation(ours, reported(ours, orders.Rotated(ours.pending.epoch, 1)), CHECKS)
 
 
 def test_a_fact_about_another_session_or_epoch_is_of_no_use() -> None:
@@ -146,12 +150,12 @@ def test_a_report_counts_on_the_order_that_it_is_about_and_once() -> None:
     ours = link()
     ours.order(orders.Fence())
     fenced = reported(ours, orders.Fenced())
-    assert facts.fenced(ours, fenced, CHECKS).epoch == 0
+    assert facts.establish_fence(ours, fenced, CHECKS).epoch == 0
     with pytest.raises(ProtocolError, match=r"a report on order 0 of epoch 0, which is not awaited \(REQ-SESSION-03\)"):
-        facts.fenced(ours, fenced, CHECKS)
+        facts.establish_fence(ours, fenced, CHECKS)
     ours.order(orders.Scrub())
     with pytest.raises(ProtocolError, match="REQ-SESSION-03"):
-        facts.fenced(ours, fenced, CHECKS)
+        facts.establish_fence(ours, fenced, CHECKS)
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-SESSION-03", "gpu-travelling-REQ-HOME-02")
@@ -161,10 +165,10 @@ def test_a_report_is_the_firmwares_and_nobody_elses() -> None:
     place, _ = ours.order(orders.Fence())
     for half in (ours.keys.d2h, ours.keys.h2d, ours.launch_key, SessionKeys.of(H100KeySchedule(SECRET)).orders):
         with pytest.raises(AuthenticationError):
-            facts.fenced(ours, orders.Sealed(half).seal(place, orders.encode(orders.Fenced())), CHECKS)
+            facts.establish_fence(ours, orders.Sealed(half).seal(place, orders.encode(orders.Fenced())), CHECKS)
     forged = reported(ours, orders.Fenced())
     with pytest.raises(AuthenticationError):
-        facts.fenced(ours, forged[:-1] + bytes([forged[-1] ^ 1]), CHECKS)
+        facts.establish_fence(ours, forged[:-1] + bytes([forged[-1] ^ 1]), CHECKS)
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-SESSION-01")
@@ -182,7 +186,7 @@ def test_a_report_of_a_rotation_has_to_say_the_right_thing(epoch: int, live: int
     ours = link()
     ours.order(ours.draw("alice", draws("order")))
     with pytest.raises(ProtocolError):
-        facts.rotated(ours, reported(ours, orders.Rotated(epoch, live)), CHECKS)
+        facts.establish_rotation(ours, reported(ours, orders.Rotated(epoch, live)), CHECKS)
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-KEY-05")
@@ -191,7 +195,7 @@ def test_another_report_is_none_of_a_rotation(report: orders.Report) -> None:
     ours = link()
     ours.order(ours.draw("alice", draws("order")))
     with pytest.raises(ProtocolError, match=rf"expected Rotated, found {type(report).__name__} \(REQ-KEY-05\)"):
-        facts.rotated(ours, reported(ours, report), CHECKS)
+        facts.establish_rotation(ours, reported(ours, report), CHECKS)
     assert ours.keys.epoch == 0, "the link keeps its key"
 
 
@@ -200,10 +204,10 @@ def test_scrub_and_fence_are_not_each_other() -> None:
     ours = link()
     ours.order(orders.Scrub())
     with pytest.raises(ProtocolError, match=r"expected Scrubbed, found Fenced \(REQ-SCRUB-03\)"):
-        facts.scrubbed(ours, reported(ours, orders.Fenced()), CHECKS)
+        facts.establish_scrub(ours, reported(ours, orders.Fenced()), CHECKS)
     ours.order(orders.Fence())
     with pytest.raises(ProtocolError, match=r"expected Fenced, found Scrubbed \(REQ-HOME-02\)"):
-        facts.fenced(ours, reported(ours, orders.Scrubbed(0)), CHECKS)
+        facts.establish_fence(ours, reported(ours, orders.Scrubbed(0)), CHECKS)
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-SCRUB-02")
@@ -211,7 +215,7 @@ def test_bytes_that_are_left_after_a_scrub_are_noticed() -> None:
     ours = link()
     ours.order(orders.Scrub())
     with pytest.raises(ProtocolError, match="7 bytes are left"):
-        facts.scrubbed(ours, reported(ours, orders.Scrubbed(7)), CHECKS)
+        facts.establish_scrub(ours, reported(ours, orders.Scrubbed(7)), CHECKS)
 
 
 @pytest.mark.parametrize(
@@ -246,17 +250,17 @@ def test_what_the_firmware_found_is_compared(found: orders.Report, refused: str)
     ours = link()
     ours.order(orders.ReadBack(0))
     with pytest.raises(ProtocolError, match=refused) if refused else contextlib.nullcontext():
-        facts.verified(ours, reported(ours, found), facts.Expected(CODE, MODEL, 3), CHECKS)
+        facts.establish_memory(ours, reported(ours, found), facts.Expected(CODE, MODEL, 3), CHECKS)
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-MODEL-02")
 def test_the_latest_version_is_what_the_firmware_says() -> None:
     ours = link()
     ours.order(orders.Train())
-    assert facts.trained(ours, reported(ours, orders.Trained(MODEL)), CHECKS).digest == MODEL
+    assert facts.establish_version(ours, reported(ours, orders.Trained(MODEL)), CHECKS).digest == MODEL
     ours.order(orders.Train())
     with pytest.raises(ProtocolError, match="expected Trained, found Saved"):
-        facts.trained(ours, reported(ours, orders.Saved(MODEL)), CHECKS)
+        facts.establish_version(ours, reported(ours, orders.Saved(MODEL)), CHECKS)
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-MODEL-03")
@@ -274,14 +278,14 @@ def test_a_model_is_kept_if_it_is_the_latest_version(came: bytes, sent: bytes, r
     ours = link()
     ours.order(orders.Save())
     with pytest.raises(ProtocolError, match=rf"{refused} \(REQ-MODEL-03\)") if refused else contextlib.nullcontext():
-        facts.saved(ours, reported(ours, orders.Saved(sent)), came, MODEL, CHECKS)
+        facts.establish_saved_version(ours, reported(ours, orders.Saved(sent)), came, MODEL, CHECKS)
 
 
 def test_another_report_says_nothing_of_what_was_saved() -> None:
     ours = link()
     ours.order(orders.Save())
     with pytest.raises(ProtocolError, match="expected Saved, found Trained"):
-        facts.saved(ours, reported(ours, orders.Trained(MODEL)), b"model", MODEL, CHECKS)
+        facts.establish_saved_version(ours, reported(ours, orders.Trained(MODEL)), b"model", MODEL, CHECKS)
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-KEY-07")
@@ -497,12 +501,12 @@ def test_the_gpu_is_lent_on_a_scrub_of_this_epoch() -> None:
 @pytest.mark.verifies("gpu-travelling-REQ-GRANT-01", "gpu-travelling-REQ-GRANT-02")
 def test_a_grant_goes_to_the_holder_whose_key_it_lends_and_to_no_other() -> None:
     job, _ = at_home()
-    grant = SECURE.granted(job, facts.HolderEnrolled(facts._MINT, "alice", b"channel"), 0, Budget(9, 99))
+    grant = SECURE.make_grant(job, facts.HolderEnrolled(facts._MINT, "alice", b"channel"), 0, Budget(9, 99))
     assert (grant.session, grant.epoch, grant.start, grant.h2d) == ("s1", 0, 0, job.live.keys.h2d)
     with pytest.raises(ProtocolError, match=r"HolderEnrolled\(anna, .*\) is not about alice \(REQ-GRANT-01\)"):
-        SECURE.granted(job, facts.HolderEnrolled(facts._MINT, "anna", b"channel"), 0, Budget(9, 99))
+        SECURE.make_grant(job, facts.HolderEnrolled(facts._MINT, "anna", b"channel"), 0, Budget(9, 99))
     with pytest.raises(ProtocolError, match=r"counting from 3 is not from 0, the next value \(REQ-GRANT-02\)"):
-        SECURE.granted(job, facts.HolderEnrolled(facts._MINT, "alice", b"channel"), 3, Budget(9, 99))
+        SECURE.make_grant(job, facts.HolderEnrolled(facts._MINT, "alice", b"channel"), 3, Budget(9, 99))
 
 
 class _Astray(Procedures):

@@ -146,8 +146,8 @@ def the_gpu_takes_orders_in_any_sequence(patch: pytest.MonkeyPatch) -> None:
 
 @fault
 def the_grant_counts_from_too_far(patch: pytest.MonkeyPatch) -> None:
-    original = Procedures.granted
-    patch.setattr(Procedures, "granted", lambda *args: replace(original(*args), start=1))
+    original = Procedures.make_grant
+    patch.setattr(Procedures, "make_grant", lambda *args: replace(original(*args), start=1))
 
 
 @fault
@@ -155,8 +155,8 @@ def the_whole_bundle_is_lent(patch: pytest.MonkeyPatch) -> None:
     def granted(self: Procedures, job: Job, *args: Any) -> Grant:
         return replace(original(self, job, *args), d2h=job.live.keys.d2h)
 
-    original = Procedures.granted
-    patch.setattr(Procedures, "granted", granted)
+    original = Procedures.make_grant
+    patch.setattr(Procedures, "make_grant", granted)
 
 
 @fault
@@ -164,8 +164,8 @@ def the_launch_key_is_lent(patch: pytest.MonkeyPatch) -> None:
     def granted(self: Procedures, job: Job, *args: Any) -> Grant:
         return replace(original(self, job, *args), launch=job.live.launch_key)
 
-    original = Procedures.granted
-    patch.setattr(Procedures, "granted", granted)
+    original = Procedures.make_grant
+    patch.setattr(Procedures, "make_grant", granted)
 
 
 @fault
@@ -228,7 +228,7 @@ def the_report_answers_another_nonce(patch: pytest.MonkeyPatch) -> None:
         waits(self, job, bytes(32))
 
     waits = AwaitsReport.__init__
-    patch.setattr(GpuVerifier, "expected", lambda self, nonce: None)
+    patch.setattr(GpuVerifier, "expected_nonce", lambda self, nonce: None)
     patch.setattr(AwaitsReport, "__init__", begun)
 
 
@@ -272,7 +272,7 @@ def a_verified_fact_is_made_without_a_check(patch: pytest.MonkeyPatch) -> None:
     def verified(link: Link, sealed: bytes, expected: Any, checks: Any) -> MemoryVerified:
         return MemoryVerified(object(), link.session, link.keys.epoch)
 
-    patch.setattr(facts, "verified", verified)
+    patch.setattr(facts, "establish_memory", verified)
 
 
 @fault
@@ -281,8 +281,8 @@ def a_fact_of_another_session_is_used(patch: pytest.MonkeyPatch) -> None:
         original(link, sealed, checks)
         return ContextsFenced(facts._MINT, "another session", 0)
 
-    original = facts.fenced
-    patch.setattr(facts, "fenced", fenced)
+    original = facts.establish_fence
+    patch.setattr(facts, "establish_fence", fenced)
 
 
 SELF, TRACE = "noticed", "does not conform"

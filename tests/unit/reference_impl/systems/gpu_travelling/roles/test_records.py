@@ -93,7 +93,14 @@ ENTRY = Entry("alice", "s1/1", "aa", "bb")
 
 @pytest.mark.verifies("gpu-travelling-REQ-MODEL-04")
 def test_the_books_say_what_was_lost() -> None:
-    books = EMPTY_BOOKS.returned("s1/1").entered(ENTRY).after_checkpoint().returned("s1/3").given_up().returned("s2/1")
+    books = (
+        EMPTY_BOOKS.with_return("s1/1")
+        .with_entry(ENTRY)
+        .after_checkpoint()
+        .with_return("s1/3")
+        .given_up()
+        .with_return("s2/1")
+    )
     assert (books.ledger, books.lost, books.unsecured, books.returns) == ((ENTRY,), ("s1/3",), ("s2/1",), 3)
 
 
@@ -101,8 +108,8 @@ def test_the_books_say_what_was_lost() -> None:
 def test_the_books_are_the_same_after_a_crash() -> None:
     kept = Checkpoint(Progress(1, (1.0,), 9, MODEL), b"model", 1)
     again = Books.of([ENTRY.encode()], [b"s1/1", b"s1/3", b"s2/1"], [b"s1/3"], kept)
-    assert again == EMPTY_BOOKS.returned("s1/1").entered(ENTRY).after_checkpoint().returned("s1/3").given_up().returned(
-        "s2/1"
-    )
+    assert again == EMPTY_BOOKS.with_return("s1/1").with_entry(ENTRY).after_checkpoint().with_return(
+        "s1/3"
+    ).given_up().with_return("s2/1")
     with pytest.raises(MalformedError, match="ledger"):
         Books.of([b"no entry"], [], [], kept)

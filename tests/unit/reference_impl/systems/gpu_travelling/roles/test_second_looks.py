@@ -128,7 +128,7 @@ def test_a_report_that_is_refused_at_any_other_step_is_refused() -> None:
 
     evidence = GpuEvidence(join(b"nonce", b"CONFIDENTIAL"), b"")
     with pytest.raises(ProtocolError, match="age: of last year"):
-        facts.attested(
+        facts.establish_attestation(
             FastRequester(draws("requester")), evidence, b"nonce", Refusing(), Checks(), ReceivedMessage(GPU, b"")
         )
 
