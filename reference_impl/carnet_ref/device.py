@@ -271,7 +271,7 @@ class CopyEngines:
         return SealedMessage(self._sealer.seal(plaintext), self._sending, slot)
 
     @property
-    def taken(self) -> LinkKeys:
+    def latest_keys(self) -> LinkKeys:
         """The keys that were installed last."""
         return self._schedule.keys
 
@@ -285,7 +285,7 @@ class CopyEngines:
         """The use of the key for messages to the host."""
         return self._sealer.usage.summary
 
-    def received(self, epoch: int) -> int:
+    def received_count(self, epoch: int) -> int:
         """Return how many messages of ``epoch`` were received."""
         return self._received.get(epoch, 0)
 

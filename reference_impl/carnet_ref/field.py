@@ -70,7 +70,7 @@ class Field:
         """Return residues as signed whole numbers, centred around zero."""
         return np.where(residues > self.half, residues - self.prime, residues)
 
-    def checked(self, values: npt.ArrayLike, shape: tuple[int, ...]) -> Residues:
+    def require_residues(self, values: npt.ArrayLike, shape: tuple[int, ...]) -> Residues:
         """Return untrusted values, after a check that they are residues of this shape.
 
         Raises FieldError if the array has another shape, or values that are not residues.
@@ -89,7 +89,7 @@ class Field:
 
         Raises FieldError if the shapes do not fit, or a value is not a residue.
         """
-        left, right = (self.checked(each, np.shape(each)) for each in (left, right))
+        left, right = (self.require_residues(each, np.shape(each)) for each in (left, right))
         if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
             raise FieldError(f"expected matrices that can be multiplied, and these are {left.shape} and {right.shape}")
         total = np.zeros((left.shape[0], right.shape[1]), dtype=np.int64)
@@ -222,7 +222,7 @@ class Freivalds:
             raise FieldError(f"expected at least one repetition, and there are {self.repetitions}")
 
     @property
-    def bound(self) -> float:
+    def error_bound(self) -> float:
         """The bound on the probability that a wrong product passes: a factor 1/prime for each repetition."""
         return float(self.field.prime) ** -self.repetitions
 
@@ -232,7 +232,7 @@ class Freivalds:
         Raises FieldError if the product has another shape, or values that are not residues; WrongProductError if the
         product fails the check.
         """
-        given = self.field.checked(product, (left.shape[0], right.shape[1]))
+        given = self.field.require_residues(product, (left.shape[0], right.shape[1]))
         for repetition in range(self.repetitions):
             vector = self.draw((1, left.shape[0]))
             wanted = self.field.multiply(self.field.multiply(vector, left), right)

@@ -122,7 +122,7 @@ def test_a_stronger_adversary_has_replays_of_its_own(name: str) -> None:
 
 def _refused(attack: dict[str, Any]) -> dict[str, Any] | None:
     """Return the step at which the specification with every defence refuses the steps of an attack."""
-    protocol, instance = _design(replay_here.defended(Attack.of(attack)), (), attack["threat"])
+    protocol, instance = _design(replay_here.defended_variant(Attack.of(attack)), (), attack["threat"])
     judge, actions = Interpreter(protocol, instance), {action.name: action for action in protocol.actions}
     state = judge.start()
     for index, each in enumerate(attack["steps"]):

@@ -42,7 +42,7 @@ def plain() -> list[SplitConvolution]:
 
 def trained(steps: int = 300, batch: int = 8, rate: float = 0.05) -> Weights:
     """Return the weights after training on 256 pictures, without any defence."""
-    weights, source, layers = Weights.drawn(1), np.random.default_rng(0), plain()
+    weights, source, layers = Weights.draw(1), np.random.default_rng(0), plain()
     seen, labels = pictures(256, 7)
     for _ in range(steps):
         chosen = source.integers(0, len(seen), batch)

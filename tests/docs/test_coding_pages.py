@@ -20,7 +20,7 @@ def test_the_page_says_what_is_so() -> None:
     page = " ".join((DOCS / "coding.md").read_text("utf-8").split())
     assert f"**{LARGEST_INNER:,}** such products" in page
     assert f"= {PRIME:,} elements" in page
-    bound = Freivalds(Field(), KeyStream(bytes(32), Field()), 2).bound
+    bound = Freivalds(Field(), KeyStream(bytes(32), Field()), 2).error_bound
     digits, exponent = f"{bound:.1e}".split("e-")
     assert f"bound is {digits} · 10<sup>−{int(exponent)}</sup>" in page
 

@@ -62,7 +62,7 @@ def test_coded_blocks_move_what_their_code_sends_to_as_many_workers_as_are_neede
     code = LagrangeCode(field, blocks=(0, 1, 2, 3), random=(4,), workers=tuple(range(5, 18)))
     data = field.residues(np.ones((4, 100)))
     sent = code.encode(data, KeyStream(bytes(32), field), largest=1)
-    assert len(sent) == code.needed(3)
+    assert len(sent) == code.results_needed(3)
     assert share("coded-private-ml", NETWORK) == 2 * Fraction(sent.size, data.size)
     seconds = BUFFER.octets / NETWORK_RATE.bytes_per_second * sent.size / data.size
     assert cost("coded-private-ml").nominal.seconds == pytest.approx(seconds, rel=0.01)

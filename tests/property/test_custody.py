@@ -244,7 +244,7 @@ class Custody(RuleBasedStateMachine):
         gpu = self.world.gpu.state
         if self.plot is None or not self.lent or not isinstance(gpu, InSession):
             return
-        if gpu.engines.received(self.lent[-1].epoch) == self.deployment.chunks and isinstance(
+        if gpu.engines.received_count(self.lent[-1].epoch) == self.deployment.chunks and isinstance(
             self.world.orchestrator.state, AwaitsReturn
         ):
             command, self.plot = self.plot, None

@@ -377,7 +377,7 @@ def test_a_ring_takes_2n_minus_2_sub_steps_for_each_bucket(ring: Ring, costs: Co
     schedule = ring_all_reduce(ring, costs)
     hops = sum(task.stage is Stage.PEER_LINK for task in schedule.tasks)
     assert hops == 2 * (ring.ranks - 1) * ring.ranks * len(ring.buckets)
-    carried = sum(schedule.carried(Stage.PEER_LINK).values())
+    carried = sum(schedule.bytes_through(Stage.PEER_LINK).values())
     assert carried == 2 * (ring.ranks - 1) * ring.gradient.octets
 
 
@@ -482,7 +482,7 @@ def test_time_is_monotone_in_the_cost_of_every_stage(
     transfer: Transfer, costs: Costs, stage: Stage, extra: float
 ) -> None:
     cost = costs.stages[stage]
-    dearer = costs.changed({stage: StageCost(Duration(cost.fixed.seconds + extra), cost.rate)})
+    dearer = costs.with_costs({stage: StageCost(Duration(cost.fixed.seconds + extra), cost.rate)})
     assert makespan(conventional(transfer, dearer)) >= makespan(conventional(transfer, costs))
 
 
@@ -563,8 +563,8 @@ def test_gpu_travelling_moves_each_dataset_byte_over_the_link_exactly_once(journ
     schedule = gpu_travelling(journey, costs)
     model = [journey.model] if journey.model else []
     sizes = [size.octets for transfer in (*model, *journey.hand_overs, *model) for size in transfer.chunks]
-    assert schedule.carried(Stage.PCIE) == dict(enumerate(sizes))
-    assert schedule.carried(Stage.NETWORK) == {}
+    assert schedule.bytes_through(Stage.PCIE) == dict(enumerate(sizes))
+    assert schedule.bytes_through(Stage.NETWORK) == {}
     crossed = [(task.chunk, task.stage) for task in schedule.tasks if task.chunk is not None]
     assert len(crossed) == len(set(crossed))
 
@@ -573,7 +573,7 @@ def test_gpu_travelling_moves_each_dataset_byte_over_the_link_exactly_once(journ
 def test_sending_the_data_takes_each_byte_over_the_network_and_over_the_link(transfer: Transfer, costs: Costs) -> None:
     schedule = conventional(transfer, costs)
     sizes = dict(enumerate(size.octets for size in transfer.chunks))
-    assert schedule.carried(Stage.NETWORK) == schedule.carried(Stage.PCIE) == sizes
+    assert schedule.bytes_through(Stage.NETWORK) == schedule.bytes_through(Stage.PCIE) == sizes
     rotations = (len(sizes) - 1) // transfer.rotate_every if transfer.rotate_every else 0
     assert len(schedule.tasks) == 1 + len(sizes) * len(sharing.CONVENTIONAL_PATH) + rotations
 

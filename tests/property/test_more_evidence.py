@@ -136,9 +136,9 @@ def every_situation() -> Iterator[Situation]:
 def _quotes() -> Iterator[Situation]:
     quotes, platform = simulated_quotes, simulated_quotes.PLATFORM
     other = SimulatedPlatform(b"another platform", quotes.NOW, fmspc=b"\1" * 6)
-    late = platform.published(quotes.NOW - timedelta(days=60))
-    poor = platform.published(quotes.NOW, status=TcbStatus.OUT_OF_DATE)
-    revoked = platform.published(quotes.NOW, revoked=[platform.pck_chain[0].certificate])
+    late = platform.issue_collateral(quotes.NOW - timedelta(days=60))
+    poor = platform.issue_collateral(quotes.NOW, status=TcbStatus.OUT_OF_DATE)
+    revoked = platform.issue_collateral(quotes.NOW, revoked=[platform.pck_chain[0].certificate])
     empty, log = b"[]", json.dumps(event_log(*EVENTS)).encode()
     parts = {
         "collateral": Part("collateral", tuple((each,) for each in (platform.collateral, poor, revoked, late))),
@@ -340,7 +340,7 @@ def _tpm_quotes() -> Iterator[Situation]:
         for revoked in ((), (simulated_snp.amd().authority(KeyKind.VCEK),))
     ]
     platform = simulated_quotes.PLATFORM
-    revoked = platform.published(simulated_quotes.NOW, revoked=[platform.pck_chain[0].certificate])
+    revoked = platform.issue_collateral(simulated_quotes.NOW, revoked=[platform.pck_chain[0].certificate])
     collateral = Part("collateral", ((platform.collateral,), (revoked,)))
     every: dict[str, tuple[Any, dict[str, Part]]] = {
         "a quote": (message, {**files, "nonce": nonce, "log": log}),
@@ -402,7 +402,7 @@ def _machine_parts() -> dict[str, Part]:
     since = simulated_machine.NOW
     answers = vendor.answers(simulated_machine.gpu().certificates, since=since)
     signers = vendor.answers([each.certificate for each in reversed(vendor.signers)], since=since)
-    old = platform.published(simulated_machine.SINCE - timedelta(days=60))
+    old = platform.issue_collateral(simulated_machine.SINCE - timedelta(days=60))
     return {
         "collateral": Part("collateral", ((platform.collateral,), (old,))),
         "rims": Part("rim", ((driver, vbios), (vbios,))),

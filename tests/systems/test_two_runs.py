@@ -126,7 +126,7 @@ def _tick(done: RunRecord, enclave: Enclave, peer: Peer, tick: int, reaction: Re
         return
     done.note(enclave.emit(tick, call))
     if reaction is Reaction.REFUSE:
-        again = enclave.refused(tick)
+        again = enclave.retry(tick)
         if again is not None:
             done.note(again)
     answer = peer.answer(tick)
@@ -136,7 +136,7 @@ def _tick(done: RunRecord, enclave: Enclave, peer: Peer, tick: int, reaction: Re
     done.view.append(
         wire.frame_metadata(wire.Frame(tick, last.operation, last.address, last.moment, answer), wire.Direction.IN)
     )
-    enclave.answered(tick, answer)
+    enclave.process_answer(tick, answer)
 
 
 def _performed(

@@ -132,7 +132,7 @@ def _policy_section(name: str, form: PolicyForm[Any]) -> Lines:
     presets = {preset: form.preset(preset).values for preset in Preset}
     for key in form.keys.values():
         default, strict, inventory = (
-            json.dumps(key.written(presets[preset][key.name]))
+            json.dumps(key.as_json(presets[preset][key.name]))
             for preset in (Preset.DEFAULT, Preset.STRICT, Preset.INVENTORY)
         )
         others = [code(other) if other != default else "" for other in (strict, inventory)]

@@ -137,13 +137,14 @@ WAYS: Final = {
     "asymml": WayOfData("one layer's residual, and a result of its size", partial(_there_and_back, Stage.PCIE, 1, 1)),
     "slalom": WayOfData("one layer's values, and a result of their size", partial(_there_and_back, Stage.PCIE, 1, 1)),
     "darknight": WayOfData(
-        f"{_BATCH.inputs} inputs of a layer and {_BATCH.noise} of noise for {_BATCH.needed} processors, and results",
-        partial(_there_and_back, Stage.PCIE, _BATCH.needed, _BATCH.inputs),
+        f"{_BATCH.inputs} inputs of a layer and {_BATCH.noise} of noise for {_BATCH.results_needed} processors, "
+        "and results",
+        partial(_there_and_back, Stage.PCIE, _BATCH.results_needed, _BATCH.inputs),
     ),
     "coded-private-ml": WayOfData(
-        f"{len(_CODE.blocks)} blocks and {len(_CODE.random)} random one, coded for the {_CODE.needed(_DEGREE)} workers "
-        f"that a polynomial of degree {_DEGREE} needs, and results",
-        partial(_there_and_back, Stage.NETWORK, _CODE.needed(_DEGREE), len(_CODE.blocks)),
+        f"{len(_CODE.blocks)} blocks and {len(_CODE.random)} random one, "
+        f"coded for the {_CODE.results_needed(_DEGREE)} workers that a polynomial of degree {_DEGREE} needs, and results",
+        partial(_there_and_back, Stage.NETWORK, _CODE.results_needed(_DEGREE), len(_CODE.blocks)),
     ),
     "sgx-lkl": WayOfData("a hand-over whose bound is the buffer: as long for a holder with less", _framed),
     "teechain": WayOfData("no data move: each grant of custody goes to every member of the chain"),

@@ -207,7 +207,7 @@ class Sign1:
         """The algorithm in words."""
         return _NAMES[self.algorithm]
 
-    def signed(self) -> bytes:
+    def signed_bytes(self) -> bytes:
         """Return the bytes that the signature covers. Source: RFC 9052, section 4.4."""
         import cbor2
 
@@ -247,4 +247,4 @@ def verify_sign1(signed: Sign1, key: object, what: str) -> None:
     found = _CURVES.get(key.curve.name) if isinstance(key, ec.EllipticCurvePublicKey) else None
     if found is None or not isinstance(key, ec.EllipticCurvePublicKey) or found[0] != signed.algorithm:
         raise AuthenticationError(f"{what}, which says {signed.algorithm_name} and is no such key's,")
-    found[1](key, signed.signature, signed.signed(), what)
+    found[1](key, signed.signature, signed.signed_bytes(), what)

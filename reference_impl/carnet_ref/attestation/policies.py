@@ -47,7 +47,7 @@ class ValueKind(Protocol):
     def read(self, value: object, where: str) -> Any:
         """Parse a JSON value. Raises MalformedError if it is of another kind."""
 
-    def written(self, value: Any) -> object:
+    def as_json(self, value: Any) -> object:
         """Return the value as JSON."""
 
     def schema(self) -> dict[str, object]:
@@ -63,7 +63,7 @@ class Flag(ValueKind):
             raise _malformed(where, "true or false", value)
         return value
 
-    def written(self, value: bool) -> bool:
+    def as_json(self, value: bool) -> bool:
         """Return the flag as it is."""
         return value
 
@@ -89,7 +89,7 @@ class Number(NamedTuple):
         limit = "" if self.most is None else f" to {self.most}"
         raise _malformed(where, f"a whole number from {self.least}{limit}", value)
 
-    def written(self, value: int) -> int:
+    def as_json(self, value: int) -> int:
         """Return the number as it is."""
         return value
 
@@ -111,7 +111,7 @@ class Text(NamedTuple):
             raise _malformed(where, self.form, value)
         return value
 
-    def written(self, value: str) -> str:
+    def as_json(self, value: str) -> str:
         """Return the text as it is."""
         return value
 
@@ -132,7 +132,7 @@ class Day(ValueKind):
         except ValueError:
             raise _malformed(where, "a day such as 2026-01-31", value) from None
 
-    def written(self, value: datetime) -> str:
+    def as_json(self, value: datetime) -> str:
         """Return the day in ISO 8601."""
         return value.date().isoformat()
 
@@ -151,7 +151,7 @@ class Texts(NamedTuple):
         texts = _texts(value, where)
         return frozenset(texts if self.item is None else (self.item.read(text, where) for text in texts))
 
-    def written(self, value: Iterable[str]) -> list[str]:
+    def as_json(self, value: Iterable[str]) -> list[str]:
         """Return the sorted texts."""
         return sorted(value)
 
@@ -172,7 +172,7 @@ class Words(NamedTuple):
         _check_known(texts, tuple(known), where, "words")
         return frozenset(known[text] for text in texts)
 
-    def written(self, value: Iterable[str]) -> list[str]:
+    def as_json(self, value: Iterable[str]) -> list[str]:
         """Return the words in the order of ``allowed``."""
         return [str(word) for word in self.allowed if word in value]
 
@@ -198,7 +198,7 @@ class Octets(NamedTuple):
             raise _malformed(where, f"{count} in hexadecimal", text)
         return octets
 
-    def written(self, value: Iterable[bytes]) -> list[str]:
+    def as_json(self, value: Iterable[bytes]) -> list[str]:
         """Return the values in hexadecimal, sorted."""
         return sorted(octets.hex() for octets in value)
 
@@ -223,9 +223,9 @@ class Named(NamedTuple):
         read = {known[name][0]: known[name][1].read(each, f"{where}: {name}") for name, each in value.items()}
         return self.build(read)
 
-    def written(self, value: Any) -> dict[str, object]:
+    def as_json(self, value: Any) -> dict[str, object]:
         """Return the JSON object."""
-        return {str(name): self.parts[name].written(each) for name, each in dict(value).items()}
+        return {str(name): self.parts[name].as_json(each) for name, each in dict(value).items()}
 
     def schema(self) -> dict[str, object]:
         """Return the schema of the object."""
@@ -250,7 +250,7 @@ class PointedValues(NamedTuple):
                 raise _malformed(f"{where}: {ascii(pointer)[:SHOWN]}", "a list of values", accepted)
         return {pointer: tuple(accepted) for pointer, accepted in value.items()}
 
-    def written(self, value: Mapping[str, Sequence[object]]) -> dict[str, object]:
+    def as_json(self, value: Mapping[str, Sequence[object]]) -> dict[str, object]:
         """Return the JSON object."""
         return {pointer: list(accepted) for pointer, accepted in value.items()}
 
@@ -300,9 +300,9 @@ class PolicyKey(NamedTuple):
             return None
         return self.kind.read(value, f"{WHAT}: {self.name}")
 
-    def written(self, value: Any) -> object:
+    def as_json(self, value: Any) -> object:
         """Return the value as JSON."""
-        return None if value is None else self.kind.written(value)
+        return None if value is None else self.kind.as_json(value)
 
     def schema(self) -> dict[str, object]:
         """Return the JSON Schema of the key, with its meaning."""
@@ -465,9 +465,9 @@ class PolicyOf(NamedTuple):
         except MalformedError as error:
             raise MalformedError(f"{where}{error.what.removeprefix(WHAT)}", error.expected, error.found) from None
 
-    def written(self, value: Any) -> dict[str, object]:
+    def as_json(self, value: Any) -> dict[str, object]:
         """Return the object with all its keys."""
-        keys = {name: key.written(getattr(value, name)) for name, key in self.form.keys.items()}
+        keys = {name: key.as_json(getattr(value, name)) for name, key in self.form.keys.items()}
         return {PRESET: str(value.preset), **keys}
 
     def schema(self) -> dict[str, object]:

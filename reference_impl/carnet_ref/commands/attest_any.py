@@ -124,7 +124,7 @@ class CommandInputs:
             self._commands[name] = attest.subcommand(name, FORMATS[name].load(), in_full=True)
         return self._commands[name]
 
-    def unknown(self, names: Iterable[str]) -> list[str]:
+    def unknown_options(self, names: Iterable[str]) -> list[str]:
         """Return the given options that none of the named formats has."""
         known = {each for name in names for parameter in self.command(name).params for each in parameter.opts}
         return sorted(self._words.flags() - known - SHARED)
@@ -145,14 +145,14 @@ class CommandInputs:
 
     def again(self, path: Path, names: Iterable[str]) -> list[str]:
         """Return the command that appraises one file again, with the options that its formats have."""
-        unknown = set(self.unknown(names))
+        unknown = set(self.unknown_options(names))
         kept = (each for each in self._words.options if each[0].partition("=")[0] not in ONCE | unknown)
         typed = [word for option in kept for word in option]
         file = attest.as_argument(path, {*FORMATS, *attest.FURTHER})
         return ["carnet", "attest", file, *typed, "--at", attest.format_time(self._shared.at)]
 
     @property
-    def used(self) -> tuple[str, ...]:
+    def used_formats(self) -> tuple[str, ...]:
         """The formats to which options were given."""
         return tuple(self._given)
 
@@ -211,7 +211,7 @@ def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: S
     several = len(parts) > 1 or len(reader_groups(parts[0].found)) > 1
     _refuse_options(words.flags() & ONE_RESULT if several else (), "evidence of one kind")
     names = formats_of_file(data, inputs)
-    if names and (unknown := inputs.unknown(names)):
+    if names and (unknown := inputs.unknown_options(names)):
         raise click.NoSuchOption(unknown[0], ctx=ctx)
     if len(names) == 1 and not several:
         command = inputs.command(names[0])
@@ -246,7 +246,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
 
 def _batch(paths: Sequence[Path], inputs: CommandInputs, shared: SharedOptions) -> int:
     """Appraise each file on its own, print a line for each, and return the exit code: 0 if all are accepted."""
-    unknown = inputs.unknown(FORMATS) if inputs.unknown(()) else []
+    unknown = inputs.unknown_options(FORMATS) if inputs.unknown_options(()) else []
     if unknown:
         raise click.NoSuchOption(unknown[0])
     counts: Counter[str] = Counter()
@@ -262,7 +262,7 @@ def _batch(paths: Sequence[Path], inputs: CommandInputs, shared: SharedOptions) 
     if not shared.as_json:
         parts = ", ".join(f"{number:,} {verdict.lower()}" for verdict, number in sorted(counts.items()))
         click.echo(f"{plural(len(paths), 'file')}: {parts}")
-    _refuse_options(inputs.unknown(inputs.used), "other files")
+    _refuse_options(inputs.unknown_options(inputs.used_formats), "other files")
     return attest.ACCEPTED if counts[ACCEPTED] == len(paths) else attest.REFUSED
 
 

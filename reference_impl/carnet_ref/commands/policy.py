@@ -73,7 +73,7 @@ def _as_json(form: PolicyForm[Any], effective: EffectivePolicy[Any]) -> dict[str
         PRESET: str(effective.preset),
         "keys": {
             name: {
-                "value": key.written(effective.values[name]),
+                "value": key.as_json(effective.values[name]),
                 "from": effective.origins[name],
                 "meaning": key.meaning,
             }
@@ -87,7 +87,7 @@ def _print(name: str, form: PolicyForm[Any], effective: EffectivePolicy[Any]) ->
     if not effective.values[REQUIRE]:
         click.echo(NOTHING)
     for key in form.keys.values():
-        value = json.dumps(key.written(effective.values[key.name]))
+        value = json.dumps(key.as_json(effective.values[key.name]))
         click.echo("")
         for text in (f"{key.name}: {value}", f"{MARGIN}from {effective.origins[key.name]}", f"{MARGIN}{key.meaning}"):
             click.echo("\n".join(hanging(text, INDENT)))

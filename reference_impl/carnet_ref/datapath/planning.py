@@ -165,7 +165,7 @@ def plan(demand: Demand) -> TransferPlan:
         lease_holds=visit.high <= demand.lease,
         largest_buffer=largest_buffer(demand.lease),
         break_even=break_even_buffer(demand.network),
-        deck_saved_seconds=transfers * deck_fit().saved(demand.buffer, demand.network, scaled=False),
+        deck_saved_seconds=transfers * deck_fit().seconds_saved(demand.buffer, demand.network, scaled=False),
     )
 
 

@@ -80,7 +80,7 @@ class Schedule:
             if task.after and not 0 <= min(task.after) <= max(task.after) < position:
                 raise QuantityError(f"task {position} ({task.stage}) waits for {task.after}, not all of them before it")
 
-    def carried(self, stage: Stage) -> dict[int, int]:
+    def bytes_through(self, stage: Stage) -> dict[int, int]:
         """Return the bytes that pass ``stage``, by the number of the chunk."""
         octets: dict[int, int] = {}
         for task in self.tasks:
@@ -186,7 +186,7 @@ class Costs:
             raise QuantityError(f"no cost is given for stage '{stage}'")
         return self.stages[stage].seconds(size)
 
-    def changed(self, changes: Mapping[Stage, StageCost]) -> Costs:
+    def with_costs(self, changes: Mapping[Stage, StageCost]) -> Costs:
         """Return these costs with some stages at another cost."""
         return Costs({**self.stages, **changes})
 

@@ -89,7 +89,7 @@ def _costs(values: dict[str, float]) -> Costs:
     }
     for name, stage in (("rotation pause", Stage.ROTATION), ("attestation", Stage.ATTESTATION)):
         changes[stage] = StageCost(Duration(values[name]), costs.stages[stage].rate)
-    return costs.changed(changes)
+    return costs.with_costs(changes)
 
 
 def check_extent(count: int, jobs: int) -> None:

@@ -191,19 +191,19 @@ class MessageState(SessionState):
 
     def receive(self, data: bytes) -> SessionStep:
         """Handle a message of the peer, or a chunk of one."""
-        return self.crossed(self.transfer.take(self.unwrap(data)))
+        return self.after_transfer(self.transfer.take(self.unwrap(data)))
 
-    def crossed(self, crossing: TransferStep[RequesterTransfer | ResponderTransfer]) -> SessionStep:
+    def after_transfer(self, crossing: TransferStep[RequesterTransfer | ResponderTransfer]) -> SessionStep:
         """Continue after a message or a chunk was transferred."""
         state = replace(self, transfer=crossing.transfer)
         if crossing.whole is not None:
             return state.take(crossing.whole)
         assert crossing.send is not None
-        return state.wrapped(crossing.send, crossing.after)
+        return state.send_message(crossing.send, crossing.after)
 
     def say(self, message: bytes) -> SessionStep:
         """Return this state after sending a message, and the effect that sends it."""
-        return self.crossed(self.transfer.put(message))
+        return self.after_transfer(self.transfer.put(message))
 
     def take(self, raw: bytes) -> SessionStep:
         """Handle a whole message of the peer, as bytes."""
@@ -224,7 +224,7 @@ class MessageState(SessionState):
             raise MalformedError("message", f"type {SPDM:#04x}", data[:1].hex() or "nothing", 0)
         return data[1:]
 
-    def wrapped(self, message: bytes, after: int = 0) -> SessionStep:
+    def send_message(self, message: bytes, after: int = 0) -> SessionStep:
         """Return this state after sending an unprotected message, and the effect that sends it."""
         return self, (Send(bytes([SPDM]) + message, after),)
 
@@ -264,16 +264,16 @@ class SecuredState(MessageState):
             return opened, (ApplicationData(payload),)
         if kind != SPDM:
             raise UnexpectedMessageError(self.awaits, f"a message of type {kind:#04x}")
-        return opened.opened(payload)
+        return opened.handle_message(payload)
 
-    def opened(self, raw: bytes) -> SessionStep:
+    def handle_message(self, raw: bytes) -> SessionStep:
         """Handle an SPDM message, or a chunk of one, from an authenticated record."""
-        return self.crossed(self.transfer.take(raw))
+        return self.after_transfer(self.transfer.take(raw))
 
     def call(self, event: SessionEvent) -> SessionStep:
         """Handle an event from this end's owner: send application data."""
         if isinstance(event, SendApplication) and self.carries_applications:
-            return self.sealed(VENDOR, event.payload)
+            return self.send_record(VENDOR, event.payload)
         raise UnexpectedMessageError(self.awaits, type(event).__name__)
 
     @property
@@ -281,11 +281,11 @@ class SecuredState(MessageState):
         """Whether application data may arrive in this state; the peer may have sent it before it knew."""
         return self.carries_applications
 
-    def wrapped(self, message: bytes, after: int = 0) -> SessionStep:
+    def send_message(self, message: bytes, after: int = 0) -> SessionStep:
         """Return this state after sending a message inside the session, and the effect that sends it."""
-        return self.sealed(SPDM, message, after)
+        return self.send_record(SPDM, message, after)
 
-    def sealed(self, kind: int, payload: bytes, after: int = 0) -> SessionStep:
+    def send_record(self, kind: int, payload: bytes, after: int = 0) -> SessionStep:
         """Return this state after sending a record, and the effect that sends it."""
         sending, record = self.sending.seal(kind, payload, self.padding())
         return replace(self, sending=sending), (Send(record, after),)

@@ -426,7 +426,7 @@ class Finish(Message):
         """Return Param1, which says whether there is a signature, and Param2."""
         return int(bool(self.signature)), self.slot
 
-    def unsigned(self) -> bytes:
+    def unsigned_bytes(self) -> bytes:
         """Return the bytes of the message before its signature, which are signed."""
         return self.encode()[: -HASH_BYTES - len(self.signature)]
 

@@ -152,7 +152,7 @@ class _AwaitAnswer(_InSession):
         """Return this state once the request is sent."""
         return self
 
-    def answered(self, *effects: machine.SessionEffect) -> machine.SessionStep:
+    def return_to_session(self, *effects: machine.SessionEffect) -> machine.SessionStep:
         """Return to the open session."""
         return machine.next_state(Established, self), effects
 
@@ -169,7 +169,7 @@ class AwaitMeasurements(_AwaitAnswer):
         assert isinstance(request, messages.GetMeasurements)
         check_measurements(machine.expect(messages.Measurements, message), request)
         before = self.vca if self.layout.version >= Version.V1_2 else b""
-        return self.answered(
+        return self.return_to_session(
             machine.Measured(SessionReport(request.nonce, request.encode(), raw, before, self.session, MINT))
         )
 
@@ -183,7 +183,7 @@ class AwaitHeartbeatAck(_AwaitAnswer):
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Accept: the peer is alive."""
         machine.expect(messages.HeartbeatAck, message)
-        return self.answered()
+        return self.return_to_session()
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class AwaitNewKeyAck(_AwaitAnswer):
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Complete the key update."""
         _check_update(machine.expect(messages.KeyUpdateAck, message), self.request)
-        return self.answered(machine.KeysUpdated())
+        return self.return_to_session(machine.KeysUpdated())
 
 
 def _check_update(found: messages.KeyUpdateAck, request: Message) -> None:
@@ -383,9 +383,9 @@ class _Finishing(machine.SecuredState):
         draft = messages.Finish(version, _SLOT, place, bytes(HASH_BYTES))
         if self.identity is not None:
             transcript += self.identity.digest
-            signature = sign_finish(self.identity.key, version, transcript + draft.unsigned())
+            signature = sign_finish(self.identity.key, version, transcript + draft.unsigned_bytes())
             draft = replace(draft, signature=signature)
-        transcript += draft.unsigned() + draft.signature
+        transcript += draft.unsigned_bytes() + draft.signature
         finish = replace(draft, verify_data=self.secrets.request.verify_data(sha384(transcript)))
         state = machine.next_state(AwaitFinishRsp, self, transcript=transcript + finish.verify_data)
         return state.say(finish.encode())
@@ -527,7 +527,7 @@ class AwaitVersion(_Handshake):
         """Choose the newest version that both ends have."""
         profile, mutual = self.config.profile, self.config.identity is not None
         version = profile.choose(machine.expect(messages.VersionList, message))
-        transfer = self.transfer.agreed(version)
+        transfer = self.transfer.with_version(version)
         state = machine.next_state(
             AwaitCapabilities, self, layout=Layout(version), transfer=transfer, vca=self.vca + raw
         )
@@ -548,7 +548,7 @@ class AwaitCapabilities(_Handshake):
             mutual=self.config.identity is not None,
             challenge=self.config.challenge,
         )
-        transfer = self.transfer.agreed(version, sizes)
+        transfer = self.transfer.with_version(version, sizes)
         state = machine.next_state(AwaitAlgorithms, self, transfer=transfer, vca=self.vca + raw)
         return state.ask(profile.negotiate(version))
 

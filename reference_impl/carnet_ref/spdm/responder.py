@@ -116,7 +116,7 @@ class RequestHandling:
         try:
             return machine.MessageState.take(self, raw)
         except PutOffError as why:
-            return self.crossed(self.transfer.put_off(raw, why))
+            return self.after_transfer(self.transfer.put_off(raw, why))
         except RequestRefusedError as error:
             return self.say(messages.Error(self.layout.version, error.code).encode())
 
@@ -131,7 +131,7 @@ class ClearState(RequestHandling, machine.MessageState):
 
     def refusal(self, error: Exception) -> tuple[machine.SessionEffect, ...]:
         """Return an unprotected ERROR for the peer; there is no session yet."""
-        return self.wrapped(messages.Error(self.layout.version, code_of(error)).encode())[1]
+        return self.send_message(messages.Error(self.layout.version, code_of(error)).encode())[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +147,12 @@ class ResponderSecured(RequestHandling, machine.SecuredState):
     config: ResponderConfig
     vca: bytes
 
-    def opened(self, raw: bytes) -> machine.SessionStep:
+    def handle_message(self, raw: bytes) -> machine.SessionStep:
         """Handle a request from an authenticated record."""
         try:
-            return machine.SecuredState.opened(self, raw)
+            return machine.SecuredState.handle_message(self, raw)
         except machine.REFUSALS as error:
-            _, effects = self.wrapped(messages.Error(self.layout.version, code_of(error)).encode())
+            _, effects = self.send_message(messages.Error(self.layout.version, code_of(error)).encode())
             return machine.Ended(), (*effects, machine.Closed(error))
 
 
@@ -291,9 +291,9 @@ class AwaitCollection(ClearState):
 
     then: _Handshake
 
-    def crossed(self, crossing: TransferStep[RequesterTransfer | ResponderTransfer]) -> machine.SessionStep:
+    def after_transfer(self, crossing: TransferStep[RequesterTransfer | ResponderTransfer]) -> machine.SessionStep:
         """Continue inside the session once the last chunk has been fetched."""
-        _, effects = ClearState.crossed(self, crossing)
+        _, effects = ClearState.after_transfer(self, crossing)
         if crossing.transfer.outgoing is None:
             return replace(self.then, transfer=crossing.transfer), effects
         return replace(self, transfer=crossing.transfer), effects
@@ -419,7 +419,7 @@ class AwaitFinish(_Handshake):
                 raise UnexpectedMessageError("FINISH signed by slot 0", f"by slot {finish.slot}")
             transcript += self.requester.digest
             key = self.requester.requester_key()
-            verify_finish(key, self.layout.version, transcript + finish.unsigned(), finish.signature)
+            verify_finish(key, self.layout.version, transcript + finish.unsigned_bytes(), finish.signature)
         before = transcript + raw[:-HASH_BYTES]
         self.secrets.request.check_verify_data(sha384(before), finish.verify_data, "RequesterVerifyData")
         response = messages.FinishRsp(self.layout.version).encode()
@@ -485,7 +485,7 @@ class AwaitGetCapabilities(_Negotiating):
         profile, version, mutual = self.config.profile, self.layout.version, self.config.mutual is not None
         sizes = profile.check_capabilities(machine.expect(messages.GetCapabilities, message), mutual=mutual)
         response = profile.capabilities(version, mutual=mutual).encode()
-        transfer = self.transfer.agreed(version, sizes)
+        transfer = self.transfer.with_version(version, sizes)
         state = machine.next_state(AwaitNegotiateAlgorithms, self, transfer=transfer, vca=self.vca + raw + response)
         return state.say(response)
 

@@ -253,7 +253,7 @@ class MeasurementRequest:
     before: bytes = b""
 
     @property
-    def signed(self) -> bool:
+    def is_signed(self) -> bool:
         """Whether the response has to be signed."""
         return bool(self.message.attributes & messages.SIGNATURE_REQUESTED)
 
@@ -289,7 +289,7 @@ class Block:
     value: bytes
 
     @property
-    def rooted(self) -> bool:
+    def is_root(self) -> bool:
         """Whether it measures immutable code, the root of all other measurements."""
         return self.kind & _TYPE_MASK == _IMMUTABLE_ROM
 
@@ -303,7 +303,7 @@ def summary_of(blocks: tuple[Block, ...], kind: messages.Summary) -> bytes:
     """Return the digest of the blocks that ``kind`` is about; nothing for `Summary.NONE`."""
     if kind is messages.Summary.NONE:
         return b""
-    return sha384(b"".join(block.encode() for block in blocks if kind is messages.Summary.ALL or block.rooted))
+    return sha384(b"".join(block.encode() for block in blocks if kind is messages.Summary.ALL or block.is_root))
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,11 +321,11 @@ class BlockReporter:
         total = len(blocks) if message.operation == messages.COUNT_MEASUREMENTS else 0
         chosen = self._chosen(message.operation, blocks)
         record = b"".join(block.encode() for block in chosen)
-        nonce, slot = self.random(RANDOM_BYTES), message.slot if asked.signed else 0
+        nonce, slot = self.random(RANDOM_BYTES), message.slot if asked.is_signed else 0
         response = messages.Measurements(
             message.version, total, slot, len(chosen), record, nonce, self.opaque, message.context, b""
         )
-        if not asked.signed:
+        if not asked.is_signed:
             return response.encode()
         return replace(response, signature=asked.signature(self.key, response.encode())).encode()
 
@@ -368,7 +368,7 @@ class UnsignedMeasurements:
         negotiated = vca if request.version >= Version.V1_2 else b""
         asked = MeasurementRequest(request, raw, negotiated + self.messages)
         response = reporter.report(asked)
-        return NO_MEASUREMENTS if asked.signed else UnsignedMeasurements(self.messages + raw + response), response
+        return NO_MEASUREMENTS if asked.is_signed else UnsignedMeasurements(self.messages + raw + response), response
 
 
 NO_MEASUREMENTS: Final = UnsignedMeasurements()

@@ -35,7 +35,7 @@ class Outgoing:
     sent: int = 0
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether all chunks were sent."""
         return self.sent == len(self.data)
 
@@ -51,7 +51,7 @@ class Outgoing:
         chunk = self.data[self.sent : self.sent + room]
         after = replace(self, sequence=self.sequence + 1, sent=self.sent + len(chunk))
         whole = len(self.data) if first else None
-        return after, kind(version, self.handle, self.sequence, after.finished, chunk, whole)
+        return after, kind(version, self.handle, self.sequence, after.is_finished, chunk, whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Incoming:
     sequence: int = 0
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether all chunks arrived."""
         return bool(self.sequence) and len(self.data) == self.whole
 
@@ -156,7 +156,7 @@ class _Transfer:
     outgoing: Outgoing | None = None
     incoming: Incoming | None = None
 
-    def agreed(self, version: Version, sizes: Sizes = Sizes()) -> Self:
+    def with_version(self, version: Version, sizes: Sizes = Sizes()) -> Self:
         """Return this once the version is known, and sizes if the ends say them."""
         return replace(self, version=version, sizes=sizes)
 
@@ -247,7 +247,7 @@ class RequesterTransfer(_Transfer):
             raise UnexpectedMessageError("CHUNK_SEND_ACK", type(ack).__name__)
         if (ack.handle, ack.sequence) != (outgoing.handle, outgoing.sequence - 1):
             raise TransferError(f"an acknowledgement of piece {ack.sequence} of message {ack.handle}")
-        if ack.early_error or outgoing.finished:
+        if ack.early_error or outgoing.is_finished:
             if ack.early_error and _code(ack.response) != messages.Error.CODE:
                 raise UnexpectedMessageError("an ERROR, early", "another response")
             return replace(self, outgoing=None).take(ack.response)
@@ -267,7 +267,7 @@ class RequesterTransfer(_Transfer):
                 return TransferStep(replace(self, incoming=None), whole=data)
             raise UnexpectedMessageError("CHUNK_RESPONSE", type(piece).__name__)
         incoming = incoming.add(piece)
-        if not incoming.finished:
+        if not incoming.is_finished:
             return self._get(incoming)
         _insist_plain(incoming.data)
         return TransferStep(replace(self, incoming=None), whole=incoming.data)
@@ -296,7 +296,7 @@ class ResponderTransfer(_Transfer):
             piece = self._read(data)
             assert isinstance(piece, messages.ChunkSend)
             incoming = (self.incoming or Incoming(piece.handle, self.sizes.own_message)).add(piece)
-            if not incoming.finished:
+            if not incoming.is_finished:
                 ack = messages.ChunkSendAck(self.version, piece.handle, piece.sequence)
                 return TransferStep(replace(self, incoming=incoming), ack.encode())
             _insist_plain(incoming.data)
@@ -322,7 +322,7 @@ class ResponderTransfer(_Transfer):
         if (asked.handle, asked.sequence) != (outgoing.handle, outgoing.sequence):
             raise TransferError(f"asked for piece {asked.sequence} of message {asked.handle}")
         moved, piece = outgoing.piece(messages.ChunkResponse, self.version)
-        return TransferStep(replace(self, outgoing=None if moved.finished else moved), piece.encode())
+        return TransferStep(replace(self, outgoing=None if moved.is_finished else moved), piece.encode())
 
     def put(self, response: bytes) -> TransferStep[ResponderTransfer]:
         """Send the response to the last request. Raises TransferError if it is too long for the peer."""

@@ -83,7 +83,7 @@ class Replay(Generic[W]):
         """Replay what ``carnet attack --json`` found, with the design's defences off and then with all of them on."""
         attack = Attack.of(value)
         off = frozenset((*self.family.variants[attack.variant].without, *attack.removed))
-        designs = ((attack.variant, off), (self.defended(attack), frozenset[str]()))
+        designs = ((attack.variant, off), (self.defended_variant(attack), frozenset[str]()))
         worlds = (self.world(variant, lacking, attack) for variant, lacking in designs)
         attacked, defended = (self.carried_out(world, attack) for world in worlds)
         return {**attacked, "defended": defended}
@@ -101,7 +101,7 @@ class Replay(Generic[W]):
         found = next(self.claims[attack.claim](world), "") if attack.claim in self.claims else ""
         return {"reproduced": bool(found), "recovered": found, "stopped": None}
 
-    def defended(self, attack: Attack) -> str:
+    def defended_variant(self, attack: Attack) -> str:
         """Return the variant in which the attack is tried with every defence on."""
         return attack.variant
 

@@ -101,7 +101,7 @@ class Supervisor:
         finally:
             self.end()
 
-    def carried(self) -> Traffic:
+    def traffic(self) -> Traffic:
         """Return the platform's traffic."""
         with TrafficCounts(self.folder) as tally:
             return Traffic(tally.messages, tally.octets, tuple(tally.phases), self._told())

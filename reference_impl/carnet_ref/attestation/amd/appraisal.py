@@ -341,8 +341,8 @@ def is_movable(guest_policy: Collection[str], agent: bytes) -> bool:
 
 def _policy_problem(report: SnpReport, policy: Policy) -> str | None:
     words = report.policy.words
-    if report.policy.unknown:
-        return f"bits of the guest's policy are not as reserved: {', '.join(map(str, report.policy.unknown))}"
+    if report.policy.unknown_bits:
+        return f"bits of the guest's policy are not as reserved: {', '.join(map(str, report.policy.unknown_bits))}"
     for word, allowed in ((SMT, policy.allow_smt), (CXL_ALLOW, policy.allow_cxl)):
         if word in words and not allowed:
             return f"{word} is set, which the policy does not allow"
@@ -682,7 +682,7 @@ def _claims(evidence: SnpEvidence, report: SnpReport, leaf: EndorsementKey, tcbs
         "report_id": report.report_id.hex(),
         "report_id_ma": report.migration_agent_report_id.hex(),
         "platform_info": sorted(report.platform.words),
-        "unknown_platform_info": list(report.platform.unknown),
+        "unknown_platform_info": list(report.platform.unknown_bits),
         "reported_tcb": dict(tcbs.reported.parts),
         "committed_tcb": dict(tcbs.committed.parts),
         "current_tcb": dict(tcbs.current.parts),

@@ -168,7 +168,7 @@ class GuestPolicy:
         return frozenset(name for bit, name in POLICY_BITS.items() if self.bits >> bit & 1) - {RESERVED_ONE}
 
     @property
-    def unknown(self) -> tuple[int, ...]:
+    def unknown_bits(self) -> tuple[int, ...]:
         """The reserved bits that do not have their required value."""
         reserved = [bit for bit in range(16, 64) if self.bits >> bit & 1 and bit not in POLICY_BITS]
         return tuple(reserved) if self.bits >> 17 & 1 else (17, *reserved)
@@ -186,7 +186,7 @@ class PlatformInfo:
         return frozenset(name for bit, name in PLATFORM_BITS.items() if self.bits >> bit & 1)
 
     @property
-    def unknown(self) -> tuple[int, ...]:
+    def unknown_bits(self) -> tuple[int, ...]:
         """The bits that are set and have no name here; genuine Turin processors set bit 6."""
         return tuple(bit for bit in range(64) if self.bits >> bit & 1 and bit not in PLATFORM_BITS)
 

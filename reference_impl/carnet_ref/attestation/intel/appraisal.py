@@ -610,7 +610,7 @@ def _check_report(steps: Checklist, report: TdReport, policy: Policy, report_dat
 def _check_attributes(steps: Checklist, attributes: TdAttributes, policy: Policy) -> None:
     """Insist that nothing exposes the TD but what the policy allows, and that it has what the policy requires."""
     wrong = [name for name in attributes.exposing if name not in policy.allowed_attributes]
-    wrong += [f"the unknown bit {bit}" for bit in attributes.unknown]
+    wrong += [f"the unknown bit {bit}" for bit in attributes.unknown_bits]
     missing = sorted(policy.required_attributes - attributes.names)
     if missing:
         steps.refuse("attributes", f"not set: {', '.join(missing)}", TD_ATTRIBUTES)

@@ -78,7 +78,7 @@ class TdAttributes(NamedTuple):
         return frozenset(name for bit, name in known.items() if self.bits >> bit & 1)
 
     @property
-    def unknown(self) -> tuple[int, ...]:
+    def unknown_bits(self) -> tuple[int, ...]:
         """The bits that are set and have no meaning here."""
         known = {DEBUG_BIT, *EXPOSING_BITS, *HARMLESS_BITS}
         return tuple(bit for bit in range(64) if self.bits >> bit & 1 and bit not in known)

@@ -521,7 +521,9 @@ def _check_debug(steps: Checklist, report: GpuReport, policy: Policy) -> None:
     else:
         state = report.device_mode.debug
         otherwise = f"the device is or was debugged since its reset: {state.name or state.value}"
-        steps.require(not report.device_mode.debugged, "debug", "no debug mode since the reset", otherwise, DEVICE_MODE)
+        steps.require(
+            not report.device_mode.is_debugged, "debug", "no debug mode since the reset", otherwise, DEVICE_MODE
+        )
 
 
 def _policy_problem(evidence: _Evidence, policy: Policy) -> str | None:
@@ -551,6 +553,6 @@ def _claims(evidence: _Evidence) -> dict[str, object]:
         **{f"{kind}_rim_id": rim_id for kind, rim_id in evidence.rim_ids.items()},
         "firmware_id": firmware.hex() if firmware else None,
         "mode": report.mode.value if report.mode else None,
-        "debugged": None if report.device_mode is None else report.device_mode.debugged,
+        "debugged": None if report.device_mode is None else report.device_mode.is_debugged,
         "unread_fields": sorted({field.type for field in report.opaque} - set(OpaqueType)),
     }

@@ -169,7 +169,7 @@ class DeviceMode:
     debug: DebugState  #: the debug modes that it is or was in.
 
     @property
-    def debugged(self) -> bool:
+    def is_debugged(self) -> bool:
         """Whether a debug mode is active, or was since the last reset."""
         return bool(self.debug & SINCE_RESET)
 

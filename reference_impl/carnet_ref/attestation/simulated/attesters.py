@@ -84,8 +84,8 @@ class SimulatedAttesters:
         """Return quotes that have to be refused, each altered in one way; 64 bytes of report data were asked for."""
         platform, quote = self._platform, self._platform.td().quote(report_data)
         stranger = SimulatedPlatform(b"another platform", self.at)
-        behind = platform.published(self.at, status=TcbStatus.OUT_OF_DATE)
-        revoked = platform.published(self.at, revoked=[platform.pck_chain[0].certificate])
+        behind = platform.issue_collateral(self.at, status=TcbStatus.OUT_OF_DATE)
+        revoked = platform.issue_collateral(self.at, revoked=[platform.pck_chain[0].certificate])
         return tuple(
             self._quote(what, document, report_data, failed_step, collateral)
             for what, document, failed_step, collateral in (

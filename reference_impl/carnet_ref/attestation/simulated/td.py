@@ -80,7 +80,7 @@ class SimulatedPlatform:
     @property
     def collateral(self) -> bytes:
         """The collateral of this platform: its TCB is up to date, and nothing is revoked."""
-        return self.published(self._at)
+        return self.issue_collateral(self._at)
 
     @property
     def pck_chain(self) -> tuple[Issued, Issued, Issued]:
@@ -98,7 +98,7 @@ class SimulatedPlatform:
         """Return a TD on this platform with the given measurements, 48 bytes each."""
         return SimulatedTd(self, TdContents(mrtd, tuple(rtmrs), debug))
 
-    def published(
+    def issue_collateral(
         self,
         at: datetime,
         *,

@@ -101,7 +101,7 @@ def _costs(costs: Costs, fastrack: Fastrack) -> Costs:
     if Optimisation.DIRECT in fastrack.optimisations:
         pcie = costs.stages[Stage.PCIE]
         changes[Stage.PCIE] = StageCost(_later(pcie.fixed, fastrack.overhead), pcie.rate)
-    return costs.changed(changes)
+    return costs.with_costs(changes)
 
 
 def _later(fixed: Duration, overhead: Duration) -> Duration:

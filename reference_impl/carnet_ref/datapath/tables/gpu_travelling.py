@@ -53,7 +53,7 @@ class DeckFit:
         """Return how long GPU Travelling takes; ``scaled``: its unattributed time grows with the volume."""
         return makespan(travelling_schedule(volume, self._overhead(self.travelling, volume, scaled)))
 
-    def saved(self, volume: Size, cap: Rate | None, scaled: bool) -> Seconds:
+    def seconds_saved(self, volume: Size, cap: Rate | None, scaled: bool) -> Seconds:
         """Return how many seconds GPU Travelling saves."""
         return self.conventional_seconds(volume, cap, scaled) - self.travelling_seconds(volume, scaled)
 
@@ -65,7 +65,7 @@ def costs_of_link(cap: Rate | None, overhead: Duration) -> Costs:
     """Return sourced costs with a capped link, or one that costs nothing beyond what is unattributed."""
     base = sourced_costs(cap or Rate(1.0))
     network = StageCost(NO_TIME, cap)
-    return base.changed({Stage.NETWORK: network, Stage.OVERHEAD: StageCost(overhead)})
+    return base.with_costs({Stage.NETWORK: network, Stage.OVERHEAD: StageCost(overhead)})
 
 
 def conventional_schedule(volume: Size, cap: Rate | None, overhead: Duration) -> Schedule:
@@ -157,7 +157,7 @@ def _derived(fitted: DeckFit) -> list[Cell]:
         )
     ]
     for scaled, how in ((False, "overhead fixed for each buffer"), (True, "overhead grows with bytes")):
-        saved = fitted.saved(BUFFER, None, scaled)
+        saved = fitted.seconds_saved(BUFFER, None, scaled)
         cells += [
             Cell(f"saved per 256 MiB, uncapped, {how}", "s", SAVED_SECONDS_PER_BUFFER, saved, FigureRole.HELD_OUT),
             Cell(
@@ -201,7 +201,7 @@ def link_for_seven_seconds(fitted: DeckFit) -> Rate:
     """Return the link on which the model saves the deck's 7 s per 256 MiB when all its time grows with bytes."""
 
     def saved(megabits: float) -> Seconds:
-        return fitted.saved(BUFFER, Rate(megabits * 1e6 / 8), scaled=True)
+        return fitted.seconds_saved(BUFFER, Rate(megabits * 1e6 / 8), scaled=True)
 
     return Rate(solve(saved, SAVED_SECONDS_PER_BUFFER, 50, 5000) * 1e6 / 8)
 

@@ -88,7 +88,7 @@ class Table:
     box: BoxShare | None = None
 
     @property
-    def fitted(self) -> tuple[Parameter, ...]:
+    def fitted_parameters(self) -> tuple[Parameter, ...]:
         """The parameters that were fitted to published figures."""
         return tuple(parameter for parameter in self.parameters if parameter.fitted_to)
 

@@ -61,7 +61,7 @@ class Weights:
     last: Array
 
     @classmethod
-    def drawn(cls, seed: int) -> Weights:
+    def draw(cls, seed: int) -> Weights:
         """Return small random weights."""
         source = np.random.default_rng(seed)
 

@@ -55,11 +55,11 @@ class LagrangeCode:
         self.field.require_room(largest)
         if data.ndim != 2 or data.shape[0] != len(self.blocks):
             raise FieldError(f"expected data ({len(self.blocks)}, values), and this is {data.shape}")
-        blocks = self.field.checked(data, data.shape)
+        blocks = self.field.require_residues(data, data.shape)
         values = np.concatenate([blocks, draw((len(self.random), data.shape[1]))])
         return self.field.multiply(lagrange(self.field, self.workers, self.blocks + self.random), values)
 
-    def needed(self, degree: int) -> int:
+    def results_needed(self, degree: int) -> int:
         """Return the number of results needed for a polynomial of this degree.
 
         Raises FieldError if the degree is below 1, so that one result would be enough whatever the random blocks are.
@@ -75,9 +75,9 @@ class LagrangeCode:
         Raises FieldError if the degree is below 1, there are too few results, a worker is none or is named twice, or
         the results have another shape.
         """
-        needed = self.needed(degree)
+        needed = self.results_needed(degree)
         require_places(workers, len(self.workers), needed, "workers")
-        given = self.field.checked(results, (len(workers), *np.shape(results)[1:]))
+        given = self.field.require_residues(results, (len(workers), *np.shape(results)[1:]))
         points = tuple(self.workers[each] for each in workers[:needed])
         return self.field.multiply(lagrange(self.field, self.blocks, points), given[:needed])
 

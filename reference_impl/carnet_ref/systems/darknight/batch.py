@@ -36,17 +36,17 @@ class CodedBatch:
         points = [point % self.field.prime for point in self.points]
         if len(set(points)) < len(points):
             raise FieldError("expected a point for each processor, and two have one")
-        if len(points) < self.needed:
-            raise FieldError(f"expected {self.needed} processors, and there are {len(points)}")
+        if len(points) < self.results_needed:
+            raise FieldError(f"expected {self.results_needed} processors, and there are {len(points)}")
 
     @cached_property
     def factors(self) -> Residues:
         """The factors (processors, noise and inputs): powers of the processors' points."""
-        rows = [[pow(point, power, self.field.prime) for power in range(self.needed)] for point in self.points]
+        rows = [[pow(point, power, self.field.prime) for power in range(self.results_needed)] for point in self.points]
         return np.array(rows, dtype=np.int64)
 
     @property
-    def needed(self) -> int:
+    def results_needed(self) -> int:
         """The number of results needed to decode."""
         return self.inputs + self.noise
 
@@ -63,7 +63,7 @@ class CodedBatch:
         self.field.require_room(largest)
         if batch.ndim != 2 or batch.shape[0] != self.inputs:
             raise FieldError(f"expected a batch ({self.inputs}, values), and this is {batch.shape}")
-        inputs = self.field.checked(batch, batch.shape)
+        inputs = self.field.require_residues(batch, batch.shape)
         return self.field.multiply(self.factors, np.concatenate([draw((self.noise, batch.shape[1])), inputs]))
 
     @enforces("CLAIM-DECODING")
@@ -73,7 +73,7 @@ class CodedBatch:
         Raises FieldError if there are too few of them, one is none or is named twice, or the results have another
         shape.
         """
-        require_places(processors, len(self.points), self.needed, "processors")
-        given = self.field.checked(results, (len(processors), *np.shape(results)[1:]))
-        inverse = self.field.inverse(self.factors[list(processors[: self.needed])])
-        return self.field.multiply(inverse[self.noise :], given[: self.needed])
+        require_places(processors, len(self.points), self.results_needed, "processors")
+        given = self.field.require_residues(results, (len(processors), *np.shape(results)[1:]))
+        inverse = self.field.inverse(self.factors[list(processors[: self.results_needed])])
+        return self.field.multiply(inverse[self.noise :], given[: self.results_needed])

@@ -43,7 +43,7 @@ class Label:
         return self.transfer.to_bytes(8, "big") + self.place.to_bytes(4, "big")
 
     @enforces("REQ-SEND-03", "tag-transfer", "tag-place", "tag-number", "tag-last")
-    def bound(self, checks: Checks = EVERY) -> bytes:
+    def associated_data(self, checks: Checks = EVERY) -> bytes:
         """Return the associated data: transfer, place, number of chunks, and whether this is the last."""
         parts = {
             "tag-transfer": number(self.transfer),
@@ -56,7 +56,7 @@ class Label:
 
 def seal(key: bytes, label: Label, block: bytes, checks: Checks = EVERY) -> bytes:
     """Return IV, ciphertext and tag of a block."""
-    return label.nonce + primitives.AesGcm(key).encrypt(label.nonce, block, label.bound(checks))
+    return label.nonce + primitives.AesGcm(key).encrypt(label.nonce, block, label.associated_data(checks))
 
 
 def decrypt(key: bytes, chunk: bytes) -> bytes:
@@ -68,7 +68,7 @@ def decrypt(key: bytes, chunk: bytes) -> bytes:
 def verify(key: bytes, label: Label, chunk: bytes, checks: Checks = EVERY) -> None:
     """Check the tag of a chunk for its place. Raises AuthenticationError if it does not verify."""
     primitives.AesGcm(key).decrypt(
-        chunk[: primitives.NONCE_BYTES], chunk[primitives.NONCE_BYTES :], label.bound(checks)
+        chunk[: primitives.NONCE_BYTES], chunk[primitives.NONCE_BYTES :], label.associated_data(checks)
     )
 
 

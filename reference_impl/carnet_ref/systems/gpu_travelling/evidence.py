@@ -99,7 +99,7 @@ class GpuReporter:
 
     def report(self, asked: MeasurementRequest) -> bytes:
         """Return the MEASUREMENTS that answer a request."""
-        whole = asked.signed and asked.message.operation == ALL_MEASUREMENTS
+        whole = asked.is_signed and asked.message.operation == ALL_MEASUREMENTS
         if whole and asked.message.version is Version.V1_1 and not asked.before:
             return self.gpu.answer(asked.raw)
         return self._blocks().report(asked)

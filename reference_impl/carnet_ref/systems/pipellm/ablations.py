@@ -26,7 +26,7 @@ class SharedStaging(Runtime):
         self._shared: dict[int, bytes] = {}
 
     @property
-    def shared(self) -> Mapping[int, bytes]:
+    def visible_guesses(self) -> Mapping[int, bytes]:
         """The ciphertexts of guesses that the host sees, by IV."""
         return self._shared
 

@@ -130,7 +130,7 @@ class Gpu:
         return self._counter
 
     @property
-    def landed(self) -> dict[int, bytes]:
+    def landed_blocks(self) -> dict[int, bytes]:
         """The blocks that kernels read, by the number of their copy, in the order of arrival."""
         return dict(self._landed)
 

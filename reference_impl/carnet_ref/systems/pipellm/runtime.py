@@ -125,7 +125,7 @@ class Runtime:
         return self._due
 
     @property
-    def shared(self) -> Mapping[int, bytes]:
+    def visible_guesses(self) -> Mapping[int, bytes]:
         """The guesses that the host sees, by IV: none, since they are in private memory."""
         return {}
 
@@ -270,7 +270,7 @@ class FlushingRuntime(Runtime):
         self._spent: dict[int, bytes] = {}
 
     @property
-    def shared(self) -> dict[int, bytes]:
+    def visible_guesses(self) -> dict[int, bytes]:
         """The ciphertexts of guesses that the host sees, by the number of their message."""
         return dict(self._spent)
 

@@ -73,14 +73,14 @@ class ExchangeMessage:
     share: bytes
     report: Report
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         """Return the message as bytes."""
         report = self.report
         parts = (report.mode, report.code, number(report.place), report.signature, report.device, report.certificate)
         return join(self.share, *parts)
 
     @staticmethod
-    def decoded(data: bytes) -> ExchangeMessage:
+    def decode(data: bytes) -> ExchangeMessage:
         """Return the message in some bytes. Raises ReportError if they are malformed."""
         with refused_as(ReportError, MalformedError):
             share, mode, code, place, *rest = split(data, "exchange", *_FIELDS)

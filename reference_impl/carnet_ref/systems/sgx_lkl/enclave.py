@@ -125,7 +125,7 @@ class Enclave:
         return self._order(self.shape.blocks if call is None else call.block)
 
     @enforces("REQ-REFUSAL-01", "retry-alike")
-    def refused(self, tick: int) -> frames.Frame | None:
+    def retry(self, tick: int) -> frames.Frame | None:
         """Seal a frame again that the host refused; None if this design does not send it again.
 
         Raises TurnError if the run is over, there is no such frame, or it was answered.
@@ -138,7 +138,7 @@ class Enclave:
         return self._frame(tick, call)
 
     @enforces("REQ-ERROR-02", "check-dummies")
-    def answered(self, tick: int, answer: bytes) -> None:
+    def process_answer(self, tick: int, answer: bytes) -> None:
         """Process the answer to a frame: verify it in any case, and use it only if the frame had a call.
 
         Raises TurnError if there is no such frame, or it was answered.

@@ -247,7 +247,7 @@ class Seat:
         """The public key."""
         return point(self.key)
 
-    def listed(self, member: str) -> bytes:
+    def listed_key(self, member: str) -> bytes:
         """Return the listed key of a member. Raises ChainError if it has none."""
         if member not in self.roster:
             raise ChainError(f"{member} is not on the list of the chain")

@@ -78,7 +78,7 @@ class CustodyLog:
     def entries(self) -> list[tuple[str, bytes]]:
         """Return all acknowledged entries, including those of earlier chains."""
         seat = self.primary.seat
-        counting = {at: each for at, each in seat.log.items() if at in self.primary.acknowledged}
+        counting = {at: each for at, each in seat.log.items() if at in self.primary.acknowledged_entries}
         every = seat.history | counting
         return [_parted(every[at].entry) for at in sorted(every)]
 
@@ -92,7 +92,7 @@ def open_first_chain(primary: Primary, carry: Carry) -> CustodyLog:
 
     Raises SilentMemberError if a member does not answer; TeechainError if an answer is refused.
     """
-    primary.found(primary.plan.name)
+    primary.open_first(primary.plan.name)
     return let_members_join(primary, carry)
 
 
@@ -167,7 +167,7 @@ def grant(primary: Primary, at: int, holder: str) -> bytes:
 
     Raises ChainError if it does not count yet, or is for another holder.
     """
-    if at not in primary.acknowledged:
+    if at not in primary.acknowledged_entries:
         raise ChainError(f"entry {at} does not count yet")
     if primary.seat.log[at].entry != entry_for(holder):
         raise ChainError(f"entry {at} is not for {holder}")

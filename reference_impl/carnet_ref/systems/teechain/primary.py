@@ -72,7 +72,7 @@ class Primary:
         return self.replica.seat(self.plan.name)
 
     @enforces("REQ-SETUP-01")
-    def found(self, agreed: bytes) -> None:
+    def open_first(self, agreed: bytes) -> None:
         """Open the first chain, whose name ``agreed`` the holders agreed on.
 
         Raises ChainError if this is not it, or it is open.
@@ -99,13 +99,13 @@ class Primary:
             ends, member = to_number(end, "vote", "number"), named.decode()
         if {outer, kind} != {VOTE} or chain != self.plan.follows:
             raise ChainError("no vote in the chain before this one")
-        check_signature(before.listed(member), signature, join(label, sealed), f"the vote of {member}")
+        check_signature(before.listed_key(member), signature, join(label, sealed), f"the vote of {member}")
         if voted_for != self.plan.name and self._checks.insist_on("vote-bound"):
             raise ChainError(f"the vote of {member} is for {voted_for.hex()[:16]}…")
         log = open_log(before.secret, label, sealed)
         for at, logged in log.items():
             check_log_signature(
-                before.listed(before.plan.head), logged.proposed, chain, before.plan.head, at, logged.entry
+                before.listed_key(before.plan.head), logged.proposed, chain, before.plan.head, at, logged.entry
             )
         self._polled[member], self._ends[member] = log, ends
 
@@ -222,11 +222,11 @@ class Primary:
         self.replica.insist_counted(seat, back.at)
         asked = self.plan.members if self._checks.insist_on("every-member") else (self.plan.tail,)
         for member in asked:
-            check_log_signature(seat.listed(member), words.get(member, b""), back.chain, member, back.at, entry)
+            check_log_signature(seat.listed_key(member), words.get(member, b""), back.chain, member, back.at, entry)
         self._acknowledged.add(back.at)
         return back.at
 
     @property
-    def acknowledged(self) -> frozenset[int]:
+    def acknowledged_entries(self) -> frozenset[int]:
         """The numbers of the entries that count."""
         return frozenset(self._acknowledged)

@@ -146,7 +146,7 @@ class Replica:
         """
         _, chain, listed, signature = _fields(message, 4)
         seat = self.seat(chain)
-        check_signature(seat.listed(seat.plan.head), signature, join(ROSTER, chain, listed), "the list")
+        check_signature(seat.listed_key(seat.plan.head), signature, join(ROSTER, chain, listed), "the list")
         for name, point in _pairs(listed):
             seat.roster.setdefault(name, point)
         return chain
@@ -175,7 +175,7 @@ class Replica:
         entry, words = open_entry(seat.secret, update), dict(update.words)
         asked = seat.plan.ahead(self.name) if self.checks.insist_on("chain-order") else (seat.plan.head,)
         for member in asked:
-            check_log_signature(seat.listed(member), words.get(member, b""), update.chain, member, update.at, entry)
+            check_log_signature(seat.listed_key(member), words.get(member, b""), update.chain, member, update.at, entry)
         self._insist_new(seat, update.at, "log-grows")
         self.keep(seat, update.at, entry, words[seat.plan.head])
 
@@ -207,7 +207,7 @@ class Replica:
         version = self.seat(chain).version
         if self.tee.counter(chain) != self._counted.get(chain, 0) and self.checks.insist_on("counter-check"):
             raise ChainError(f"another launch of {self.name} counts in {chain.hex()[:16]}…")
-        self._store(chain, self.sealed(chain))
+        self._store(chain, self.sealed_state(chain))
         self.tee.advance(chain, version)
         self._counted[chain] = version
 
@@ -245,7 +245,7 @@ class Replica:
         plan = Plan.decode(encoded)
         seat = self.let_in(plan.follows)
         if self.checks.insist_on("votes-for-members"):
-            seat.listed(plan.head)
+            seat.listed_key(plan.head)
         if seat.voted not in {b"", plan.name} and self.checks.insist_on("one-vote"):
             raise ChainError(f"{self.name} froze the chain for {seat.voted.hex()[:16]}…")
         if not seat.voted:
@@ -256,7 +256,7 @@ class Replica:
         sealed = seal_log(seat.secret, label, seat.log)
         return join(VOTE, label, sealed, primitives.sign_p384(seat.key, join(label, sealed)))
 
-    def sealed(self, chain: bytes) -> bytes:
+    def sealed_state(self, chain: bytes) -> bytes:
         """Return the sealed state of a chain, for later launches."""
         return self.tee.seal(self.seat(chain).encode())
 

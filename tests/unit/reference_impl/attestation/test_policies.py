@@ -55,7 +55,7 @@ def test_one_key_is_enough_and_the_rest_is_that_of_the_default_policy(name: str)
     default = form.effective({PRESET: "default"}).values
     assert default[REQUIRE]
     for key in (each for each in form.keys.values() if each.name != REQUIRE):
-        values = form.effective({key.name: key.written(key.default)}).values
+        values = form.effective({key.name: key.as_json(key.default)}).values
         assert {other: values[other] for other in values if other != key.name} == {
             other: default[other] for other in default if other != key.name
         }
@@ -134,7 +134,7 @@ def test_of_a_report_that_a_key_comes_from_the_strict_preset_asks_for_its_run_ti
 def test_each_value_says_where_it_comes_from(name: str) -> None:
     form = FORMS[name]
     key = next(each for each in form.keys if each not in form.strict and each != REQUIRE)
-    value = form.keys[key].written(form.keys[key].default)
+    value = form.keys[key].as_json(form.keys[key].default)
     step = sorted(required(name, {PRESET: "strict"}))[0]
     found = form.effective({PRESET: "strict", key: value, REQUIRE: [step]}).origins
     assert set(found) == set(form.keys)
@@ -149,7 +149,7 @@ def test_what_is_shown_can_be_written_into_a_file(name: str) -> None:
     form = FORMS[name]
     for preset in Preset:
         effective = form.preset(preset)
-        shown = {key: form.keys[key].written(value) for key, value in effective.values.items()}
+        shown = {key: form.keys[key].as_json(value) for key, value in effective.values.items()}
         assert form.effective({PRESET: str(preset), **shown}).policy == effective.policy
         assert Draft202012Validator(form.schema(name)).is_valid(shown)
 
@@ -238,7 +238,7 @@ def test_a_kind_reads_what_its_schema_says_and_nothing_else(
 ) -> None:
     schema = Draft202012Validator(kind.schema(), format_checker=Draft202012Validator.FORMAT_CHECKER)
     for value in good:
-        assert kind.read(kind.written(kind.read(value, "x")), "x") == kind.read(value, "x")
+        assert kind.read(kind.as_json(kind.read(value, "x")), "x") == kind.read(value, "x")
         assert schema.is_valid(value), value
     for value in bad:
         with pytest.raises(MalformedError, match=r"^x: .*expected"):

@@ -77,7 +77,7 @@ def test_what_is_kept_is_appraised_elsewhere(
     reporting = simulated_machine.quote if provider == "tdx_guest" else simulated_machine.snp_report
     on(monkeypatch, simulated_machine.machine(nvml, SimulatedTsm(folder, provider, reporting)))
     (tmp_path / "policy.json").write_text(json.dumps({"require": ["nonce"], "gpus": 2}))
-    (tmp_path / "collateral.json").write_bytes(simulated_machine.PLATFORM.published(simulated_machine.SINCE))
+    (tmp_path / "collateral.json").write_bytes(simulated_machine.PLATFORM.issue_collateral(simulated_machine.SINCE))
     further = [*usual, "--policy", "node", str(tmp_path / "policy.json")]
     if provider == "tdx_guest":
         further += ["--collateral", str(tmp_path / "collateral.json")]

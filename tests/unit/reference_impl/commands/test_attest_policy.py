@@ -34,7 +34,7 @@ def test_every_key_is_shown_with_its_value_its_origin_and_its_meaning(name: str)
     assert told["preset"] == "default"
     assert list(told["keys"]) == list(form.keys)
     for key in form.keys.values():
-        value = key.written(form.preset(Preset.DEFAULT).values[key.name])
+        value = key.as_json(form.preset(Preset.DEFAULT).values[key.name])
         assert told["keys"][key.name] == {"value": value, "from": "default", "meaning": key.meaning}
         assert f"{key.name}: {json.dumps(value)} from default {key.meaning}" in shown
 

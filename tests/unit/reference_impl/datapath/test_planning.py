@@ -211,7 +211,7 @@ def test_every_figure_has_a_source_and_an_unpublished_one_is_an_interval() -> No
 def test_the_asymmetric_split_pays_while_the_bus_is_faster_than_the_tee() -> None:
     def costs(bus: float) -> Costs:
         rates = {Stage.TEE_COMPUTE: 1e6, Stage.COMPUTE: 1e9, Stage.PCIE: bus}
-        return FREE.changed({stage: StageCost(rate=Rate(rate)) for stage, rate in rates.items()})
+        return FREE.with_costs({stage: StageCost(rate=Rate(rate)) for stage, rate in rates.items()})
 
     split = Split(4, Size(10**6), 16, 1)
     assert makespan(tee_only(split, costs(1e9))) > 5 * makespan(asymmetric(split, costs(1e9)))
@@ -220,7 +220,7 @@ def test_the_asymmetric_split_pays_while_the_bus_is_faster_than_the_tee() -> Non
 
 def seconds_each(**of_stage: float) -> Costs:
     """Return costs of a fixed time for the stages named, and nothing for the others."""
-    return FREE.changed({Stage[name]: StageCost(Duration(seconds)) for name, seconds in of_stage.items()})
+    return FREE.with_costs({Stage[name]: StageCost(Duration(seconds)) for name, seconds in of_stage.items()})
 
 
 def test_a_visit_goes_out_provisions_comes_home_trains_and_scrubs() -> None:
@@ -283,7 +283,7 @@ def test_each_optimisation_takes_off_its_own_part(on: frozenset[confidential_io.
     per_byte = {stage: StageCost(NO_TIME, Rate(1 / cost)) for stage, cost in {**rates, Stage.GPU_DECRYPT: 1.0}.items()}
     got = makespan(
         confidential_io.confidential(
-            Transfer(Size(2), Size(1)), FREE.changed(per_byte), confidential_io.Fastrack(on, 4)
+            Transfer(Size(2), Size(1)), FREE.with_costs(per_byte), confidential_io.Fastrack(on, 4)
         )
     )
     assert got == pytest.approx(seconds)

@@ -34,7 +34,7 @@ def deck() -> Table:
 
 def test_a_fitted_cell_is_reached_and_something_is_held_out(table: Table) -> None:
     fitted = {cell.name for cell in table.cells if cell.role is FigureRole.FITTED}
-    assert fitted == {parameter.fitted_to for parameter in table.fitted}
+    assert fitted == {parameter.fitted_to for parameter in table.fitted_parameters}
     assert all(abs(cell.relative_error) < 1e-4 for cell in table.cells if cell.name in fitted)
     assert any(cell.role is FigureRole.HELD_OUT for cell in table.cells)
 
@@ -68,7 +68,7 @@ def test_what_is_held_out_moves_no_parameter(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_base_path_reaches_what_nvidia_publishes() -> None:
     """Roughly 4 GB/s, which no parameter was fitted to: sealed on the CPU, then across and opened on the GPU."""
-    costs = sourced_costs(Rate.parse("10 Gbit/s")).changed({Stage.CPU_DECRYPT: StageCost()})
+    costs = sourced_costs(Rate.parse("10 Gbit/s")).with_costs({Stage.CPU_DECRYPT: StageCost()})
     volume = Size.parse("1 GiB")
     whole = Fastrack(frozenset({Optimisation.OVERLAPPED}))
     seconds = makespan(confidential(Transfer(volume, fastrack.CHUNK), costs, whole))
@@ -79,8 +79,8 @@ def test_the_base_path_reaches_what_nvidia_publishes() -> None:
 def test_the_deck_takes_three_parameters_and_the_other_cells_are_within_15_percent(deck: Table) -> None:
     cells = [cell for cell in deck.cells if cell.name.startswith(("conventional", "GPU Travelling"))]
     assert len(cells) == 10
-    assert len(deck.fitted) == 3
-    assert {parameter.name for parameter in deck.fitted} >= {"volume"}
+    assert len(deck.fitted_parameters) == 3
+    assert {parameter.name for parameter in deck.fitted_parameters} >= {"volume"}
     assert all(abs(cell.relative_error) <= 0.15 for cell in cells)
     assert sum(cell.role is FigureRole.PREDICTED for cell in cells) == 7
 
@@ -105,7 +105,7 @@ def test_the_deck_s_bare_m_is_no_megabyte() -> None:
 def test_the_link_for_seven_seconds_saves_as_many_and_a_cell_is_the_same_on_three_clocks() -> None:
     fitted = gpu_travelling.fit()
     link = gpu_travelling.link_for_seven_seconds(fitted)
-    assert fitted.saved(gpu_travelling.BUFFER, link, scaled=True) == pytest.approx(7.0, abs=1e-6)
+    assert fitted.seconds_saved(gpu_travelling.BUFFER, link, scaled=True) == pytest.approx(7.0, abs=1e-6)
     schedule = gpu_travelling.conventional_schedule(Size.parse("64 MiB"), Rate.parse("4 Mbit/s"), Duration(7.0))
     assert simulate(schedule).makespan == longest_path_seconds(schedule) == makespan(schedule)
 

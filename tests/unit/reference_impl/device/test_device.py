@@ -330,7 +330,7 @@ def test_the_engine_opens_the_next_message_only() -> None:
     first, second = host.seal(b"one"), host.seal(b"two")
     assert ce.open(0, first, 0).plaintext == b"one"
     opened = ce.open(0, second, 1)
-    assert (opened.keys.epoch, opened.slot, ce.received(0)) == (0, 1, 2)
+    assert (opened.keys.epoch, opened.slot, ce.received_count(0)) == (0, 1, 2)
     with pytest.raises(AuthenticationError):
         ce.open(0, second, 1)
 
@@ -387,7 +387,7 @@ def test_counters_restart_and_engines_reload_only_where_their_defence_is_off() -
     weak, keys, orders = engines("sealed-under-master", "atomic-rotation", "no-engine-reload")
     weak.open(0, sealer(keys[0]).seal(b"one"), 0)
     weak.restart_counters()
-    assert weak.received(0) == 0
+    assert weak.received_count(0) == 0
     weak.accept(orders[0])
     weak.reload(keys[0])
     assert weak.open(0, sealer(keys[0]).seal(b"again"), 0).keys.epoch == 0

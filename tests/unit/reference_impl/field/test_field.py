@@ -174,8 +174,8 @@ def test_a_wrong_product_passes_as_often_as_the_bound_says(prime: int, repetitio
             passed += 1
         except WrongProductError:
             pass
-    deviation = (trials * check.bound * (1 - check.bound)) ** 0.5
-    assert abs(passed - trials * check.bound) < 4 * deviation
+    deviation = (trials * check.error_bound * (1 - check.error_bound)) ** 0.5
+    assert abs(passed - trials * check.error_bound) < 4 * deviation
 
 
 @pytest.mark.parametrize(

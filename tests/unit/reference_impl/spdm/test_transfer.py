@@ -56,11 +56,11 @@ def error(code: int, extended: bytes = b"") -> bytes:
 @given(st.binary(min_size=1, max_size=600), st.integers(LEAST_TRANSFER, 300), st.sampled_from([V, Version.V1_4]))
 def test_a_message_in_pieces_is_the_message(data: bytes, transfer: int, version: Version) -> None:
     outgoing, incoming = Outgoing(data, 3, transfer), Incoming(3, 600)
-    while not outgoing.finished:
+    while not outgoing.is_finished:
         outgoing, piece = outgoing.piece(messages.ChunkSend, version)
         assert len(piece.encode()) <= transfer
         incoming = incoming.add(messages.parse_message(piece.encode(), Layout(version)))  # type: ignore[arg-type]
-    assert incoming.finished
+    assert incoming.is_finished
     assert incoming.data == data
 
 

@@ -151,7 +151,7 @@ class ReportsOnLink(Firmware):
 
     def report(self, place: Place, report: Report) -> tuple[FrameKind, bytes]:
         """Return a report sealed by a copy engine; the report of a rotation uses the new key."""
-        keys = self.engines.taken if isinstance(report, Rotated) else self.engines.sending
+        keys = self.engines.latest_keys if isinstance(report, Rotated) else self.engines.sending
         return FrameKind.D2H, seal_on_link(keys, place, report)
 
     def seal_for_home(self, data: bytes) -> bytes:

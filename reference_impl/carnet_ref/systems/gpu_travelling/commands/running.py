@@ -366,7 +366,7 @@ def _in_processes(plan: RunRequest, deployment: Deployment, key: bytes, folder: 
     supervisor = Supervisor(deployment, folder, journals, key, plan.port, remark=say)
     outcome = supervisor.run()
     lines = list(merge_logs(path.read_text("utf-8").splitlines() for path in sorted(folder.glob("*.ndjson"))))
-    return outcome, lines, supervisor.carried()
+    return outcome, lines, supervisor.traffic()
 
 
 def _in_one_process(

@@ -159,7 +159,7 @@ class InSession(GpuState):
                 done = frames.Transformed("scrub", about["k"], sha384(SCRUB_CODE), (model,), (remains,))
                 return step(_CLEARED[type(order)], names.GPU, **about, v=place.number), report, [done]
             case orders.ReadBack(epoch):
-                received = self.engines.received(epoch)
+                received = self.engines.received_count(epoch)
                 taken = step("exec_read_back", names.GPU, **about, v=place.number, c=self._epoch(epoch), n=received)
                 return taken, device.read_back(received), []
             case orders.Train():

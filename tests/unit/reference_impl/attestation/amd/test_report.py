@@ -171,7 +171,7 @@ def test_a_guest_policy_is_told_in_words() -> None:
     policy = amd_report.GuestPolicy(0x0B011F)
     assert policy.words == {"SMT", "DEBUG"}
     assert policy.minimum_abi == (1, 31)
-    assert policy.unknown == ()
+    assert policy.unknown_bits == ()
     assert amd_report.GuestPolicy(0x1FF0000 | 1 << 25).words == {
         "SMT",
         "MIGRATE_MA",
@@ -187,14 +187,14 @@ def test_a_guest_policy_is_told_in_words() -> None:
 
 @pytest.mark.parametrize(("bits", "unknown"), [(0, (17,)), (1 << 17 | 1 << 26, (26,)), (1 << 63, (17, 63))])
 def test_reserved_bits_of_a_guest_policy_are_unknown(bits: int, unknown: tuple[int, ...]) -> None:
-    assert amd_report.GuestPolicy(bits).unknown == unknown
+    assert amd_report.GuestPolicy(bits).unknown_bits == unknown
 
 
 def test_bits_of_the_platform_without_a_name_are_kept() -> None:
     """A genuine Turin says 65h."""
     platform = amd_report.PlatformInfo(0x65)
     assert platform.words == {"SMT_EN", "ECC_EN", "ALIAS_CHECK_COMPLETE"}
-    assert platform.unknown == (6,)
+    assert platform.unknown_bits == (6,)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ STRICTER = {"parse", "pck-chain", "collateral-signature", "collateral-validity"}
 
 @pytest.mark.parametrize("status", sorted(PUBLISHED_STATUSES - {TcbStatus.REVOKED}))
 def test_both_verifiers_report_the_same_status(status: TcbStatus) -> None:
-    collateral = tdx.PLATFORM.published(tdx.NOW, status=status, advisories=["INTEL-SA-1"])
+    collateral = tdx.PLATFORM.issue_collateral(tdx.NOW, status=status, advisories=["INTEL-SA-1"])
     published = dcap_qvl.QuoteCollateralV3.from_json(collateral.decode())
     theirs = dcap_qvl.verify_with_root_ca(tdx.QUOTE, published, ROOT, int(tdx.NOW.timestamp()))
     policy = replace(DEFAULT_POLICY, tcb_statuses=frozenset(TcbStatus))
@@ -41,10 +41,10 @@ def test_both_verifiers_report_the_same_status(status: TcbStatus) -> None:
 @pytest.mark.parametrize(
     ("quote", "collateral"),
     [
-        (tdx.QUOTE, tdx.PLATFORM.published(tdx.NOW, status=TcbStatus.REVOKED)),
-        (tdx.QUOTE, tdx.PLATFORM.published(tdx.NOW, revoked=[PCK.certificate])),
-        (tdx.QUOTE, tdx.PLATFORM.published(tdx.NOW, revoked=[PCK_AUTHORITY.certificate])),
-        (tdx.QUOTE, tdx.PLATFORM.published(tdx.NOW - timedelta(days=31))),
+        (tdx.QUOTE, tdx.PLATFORM.issue_collateral(tdx.NOW, status=TcbStatus.REVOKED)),
+        (tdx.QUOTE, tdx.PLATFORM.issue_collateral(tdx.NOW, revoked=[PCK.certificate])),
+        (tdx.QUOTE, tdx.PLATFORM.issue_collateral(tdx.NOW, revoked=[PCK_AUTHORITY.certificate])),
+        (tdx.QUOTE, tdx.PLATFORM.issue_collateral(tdx.NOW - timedelta(days=31))),
         (tdx.PLATFORM.td(debug=True).quote(tdx.REPORT_DATA), tdx.PLATFORM.collateral),
         (OTHER.td().quote(tdx.REPORT_DATA), tdx.PLATFORM.collateral),
     ],

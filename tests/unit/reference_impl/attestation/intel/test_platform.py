@@ -144,14 +144,14 @@ def test_every_certificate_beside_the_pck_list_counts() -> None:
 
 @pytest.mark.parametrize("issued", [PCK, PCK_AUTHORITY], ids=["platform", "authority"])
 def test_a_revoked_certificate_is_refused(issued: Issued) -> None:
-    collateral = PLATFORM.published(NOW, revoked=[issued.certificate])
+    collateral = PLATFORM.issue_collateral(NOW, revoked=[issued.certificate])
     assert appraised(collateral=collateral).failed_step == "revocation"
 
 
 def test_a_revoked_signer_of_collateral_and_collateral_before_its_time_are_refused() -> None:
     signer = PLATFORM.tcb_signer.certificate
-    assert appraised(collateral=PLATFORM.published(NOW, revoked=[signer])).failed_step == "revocation"
-    collateral = PLATFORM.published(NOW + 10 * DAY)
+    assert appraised(collateral=PLATFORM.issue_collateral(NOW, revoked=[signer])).failed_step == "revocation"
+    collateral = PLATFORM.issue_collateral(NOW + 10 * DAY)
     assert appraised(collateral=collateral, at=NOW + DAY).failed_step == "collateral-validity"
 
 
@@ -168,7 +168,7 @@ def test_a_policy_may_want_collateral_that_is_young(days: int, step: str | None)
 
 @pytest.mark.parametrize("part", ["TCB info", "QE identity"])
 def test_collateral_is_as_old_as_its_oldest_document(part: str) -> None:
-    older = published(**fields_of(PLATFORM.published(NOW - 5 * DAY), PARTS[part]))
+    older = published(**fields_of(PLATFORM.issue_collateral(NOW - 5 * DAY), PARTS[part]))
     policy = replace(DEFAULT_POLICY, collateral_ttl=86400)
     assert appraised(collateral=older, policy=policy).failed_step == "collateral-validity"
 
@@ -180,23 +180,23 @@ ANY_BUT_REVOKED = replace(DEFAULT_POLICY, tcb_statuses=frozenset(tcb.TcbStatus) 
 @pytest.mark.mends("E4")
 @pytest.mark.parametrize("status", sorted(tcb.PUBLISHED_STATUSES))
 def test_a_platform_that_misses_an_update_is_refused_by_default(status: tcb.TcbStatus) -> None:
-    appraisal = appraised(collateral=PLATFORM.published(NOW, status=status))
+    appraisal = appraised(collateral=PLATFORM.issue_collateral(NOW, status=status))
     assert appraisal.failed_step == ("tcb-status" if status in LATE else None)
     assert appraisal.claims.get("tcb_status") == (None if status in LATE else status.value)
 
 
 @pytest.mark.parametrize("status", sorted(tcb.DERIVED_STATUSES))
 def test_a_status_that_only_follows_is_no_published_one(status: tcb.TcbStatus) -> None:
-    appraisal = appraised(collateral=PLATFORM.published(NOW, status=status))
+    appraisal = appraised(collateral=PLATFORM.issue_collateral(NOW, status=status))
     assert (appraisal.failed_step, "a published status" in appraisal.steps[-1].detail) == ("parse", True)
 
 
 @pytest.mark.parametrize("status", sorted(tcb.PUBLISHED_STATUSES))
 def test_a_policy_names_the_statuses_that_it_accepts(status: tcb.TcbStatus) -> None:
-    appraisal = appraised(collateral=PLATFORM.published(NOW, status=status), policy=ANY_BUT_REVOKED)
+    appraisal = appraised(collateral=PLATFORM.issue_collateral(NOW, status=status), policy=ANY_BUT_REVOKED)
     assert appraisal.claims.get("tcb_status") == (None if status is tcb.TcbStatus.REVOKED else status.value)
     policy = replace(DEFAULT_POLICY, tcb_statuses=frozenset({tcb.TcbStatus.UP_TO_DATE}))
-    appraisal = appraised(collateral=PLATFORM.published(NOW, status=status), policy=policy)
+    appraisal = appraised(collateral=PLATFORM.issue_collateral(NOW, status=status), policy=policy)
     assert appraisal.accepted == (status is tcb.TcbStatus.UP_TO_DATE)
 
 
@@ -207,7 +207,7 @@ def test_a_policy_may_want_a_later_evaluation(number: int, step: str | None) -> 
 
 
 def test_a_policy_may_reject_advisories() -> None:
-    collateral = PLATFORM.published(NOW, status=tcb.TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
+    collateral = PLATFORM.issue_collateral(NOW, status=tcb.TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
     policy = replace(DEFAULT_POLICY, rejected_advisories=frozenset({"INTEL-SA-1"}))
     assert appraised(collateral=collateral).claims["advisories"] == ["INTEL-SA-1"]
     assert appraised(collateral=collateral, policy=policy).failed_step == "tcb-status"
@@ -240,7 +240,7 @@ def test_a_signer_of_whose_issuer_there_is_no_list_is_refused(name: str) -> None
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("issued", [-31, 20], ids=["expired", "not issued yet"])
 def test_each_part_has_to_be_current_by_itself(part: str, issued: int) -> None:
-    stale = fields_of(PLATFORM.published(NOW + issued * DAY), PARTS[part])
+    stale = fields_of(PLATFORM.issue_collateral(NOW + issued * DAY), PARTS[part])
     appraisal = appraised(collateral=published(**stale), at=NOW + DAY)
     assert appraisal.failed_step == "collateral-validity"
     assert part.split(maxsplit=1)[0] in appraisal.steps[-1].detail
@@ -349,14 +349,14 @@ def test_what_is_behind_at_one_moment_says_at_which() -> None:
 
 @pytest.mark.parametrize("status", sorted(LATE))
 def test_where_no_published_level_is_accepted_no_update_helps_and_that_is_said(status: tcb.TcbStatus) -> None:
-    refused = appraised(collateral=PLATFORM.published(NOW, status=status))
+    refused = appraised(collateral=PLATFORM.issue_collateral(NOW, status=status))
     assert refused.steps[-1].detail.endswith("no published level is accepted, so no update mends that")
     assert refused.steps[-1].differences == ()
 
 
 @pytest.mark.parametrize("issued", [PCK, PCK_AUTHORITY], ids=["platform", "authority"])
 def test_a_revoked_certificate_is_named_by_its_subject(issued: Issued) -> None:
-    refused = appraised(collateral=PLATFORM.published(NOW, revoked=[issued.certificate]))
+    refused = appraised(collateral=PLATFORM.issue_collateral(NOW, revoked=[issued.certificate]))
     (named,) = refused.steps[-1].differences
     assert named.details["subject"] == issued.certificate.subject.rfc4514_string()
     assert named.found.startswith("revoked ")

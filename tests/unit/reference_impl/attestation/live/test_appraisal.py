@@ -186,7 +186,7 @@ def test_reference_values_and_collateral_are_used(tmp_path: Path) -> None:
     rims = VENDOR.reference_values()
     replies = VENDOR.answers(gpu().certificates, since=NOW)
     found = collected(machine(SimulatedNvml([gpu()]), td(tmp_path)))
-    full = appraised(found, given={"rim": rims, "ocsp": replies, "collateral": (PLATFORM.published(SINCE),)})
+    full = appraised(found, given={"rim": rims, "ocsp": replies, "collateral": (PLATFORM.issue_collateral(SINCE),)})
     held = {step.id for step in full.steps if step.ok}
     assert full.accepted
     assert {"node.gpu0.measurements", "node.gpu0.revocation", "tdx.tcb-status", "tdx.revocation"} <= held

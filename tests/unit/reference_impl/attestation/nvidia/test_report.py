@@ -159,7 +159,7 @@ def test_a_debug_state_that_is_not_defined_is_refused(bit: int) -> None:
         with pytest.raises(MalformedError, match="debug states that are defined"):
             parse_device_mode(stated)
     else:
-        assert parse_device_mode(stated).debugged is (1 << bit != DebugState.INVASIVE_SINCE_MANUFACTURING)
+        assert parse_device_mode(stated).is_debugged is (1 << bit != DebugState.INVASIVE_SINCE_MANUFACTURING)
 
 
 @pytest.mark.parametrize("length", [*range(0, len(GOOD), 211), len(GOOD) - 1])

@@ -97,7 +97,7 @@ def fully_appraised_td() -> Appraisal:
         at=NOW,
         policy=MEASURED,
         anchors=anchors(),
-        collateral=PLATFORM.published(SINCE),
+        collateral=PLATFORM.issue_collateral(SINCE),
         report_data=ASKED,
         event_log=json.dumps(event_log(*EVENTS)).encode(),
     )
@@ -230,7 +230,7 @@ def test_a_td_that_its_host_may_read_is_contraindicated_and_a_vulnerable_platfor
     found = made(allowed, one(TDX), "tdx")
     assert allowed.accepted
     assert (vector(found["submods"]["tdx"])["runtime-opaque"], found["ear_status"]) == (96, "contraindicated")
-    collateral = PLATFORM.published(SINCE, status=TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
+    collateral = PLATFORM.issue_collateral(SINCE, status=TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
     found = made(appraised_td(MEASURED, collateral=collateral), one(TDX), "tdx")["submods"]["tdx"]
     assert (vector(found)["hardware"], found["ear_status"]) == (32, "warning")
     noted = {"debug": False, "attributes": [], "tcb_status": "UpToDate", "advisories": ["INTEL-SA-1"]}

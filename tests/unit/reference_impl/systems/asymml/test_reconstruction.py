@@ -13,7 +13,7 @@ from carnet_ref.systems.asymml.network import Weights, pictures
 from carnet_ref.systems.asymml.split import Array, GaussianMechanism, Mechanism, SplitError, split
 from tests.fixtures.split_attacks import Reconstruction, Unclipped, Unnoised, reconstruct, unprotected
 
-WEIGHTS, OWN, SECRETS = Weights.drawn(1), pictures(60, 5)[0], pictures(6, 99)[0]
+WEIGHTS, OWN, SECRETS = Weights.draw(1), pictures(60, 5)[0], pictures(6, 99)[0]
 BOUND = 9.0
 
 

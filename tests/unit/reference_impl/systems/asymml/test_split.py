@@ -36,7 +36,7 @@ from tests.fixtures.split_attacks import unprotected
 
 #: The largest difference that the order of sums may make, as a share of the largest number of the result.
 EXACT = 2.0**-40
-WEIGHTS = Weights.drawn(1)
+WEIGHTS = Weights.draw(1)
 
 
 def drawn(seed: int, *shape: int) -> Array:
@@ -115,7 +115,7 @@ def test_the_network_s_gradients_are_the_slopes_of_its_loss() -> None:
 
 
 def test_it_learns_with_the_split() -> None:
-    layers, weights = [SplitConvolution(1, unprotected, unprotected, Gpu())] * 2, Weights.drawn(1)
+    layers, weights = [SplitConvolution(1, unprotected, unprotected, Gpu())] * 2, Weights.draw(1)
     seen, labels = pictures(24, 5)
 
     def right(weights: Weights) -> int:

@@ -34,8 +34,8 @@ def test_polynomials_of_shares_decode_to_those_of_the_data(degree: int) -> None:
     shares = CODE.encode(DATA, draw(), LARGEST)
     results = np.array([[pow(int(value), degree, FIELD.prime) for value in share] for share in shares])
     wanted = np.array([[pow(int(value), degree, FIELD.prime) for value in block] for block in DATA])
-    assert CODE.needed(degree) == 3 * degree + 1
-    for chosen in list(combinations(range(8), CODE.needed(degree)))[::7]:
+    assert CODE.results_needed(degree) == 3 * degree + 1
+    for chosen in list(combinations(range(8), CODE.results_needed(degree)))[::7]:
         assert (CODE.decode(results[list(chosen)], chosen, degree) == wanted).all()
 
 

@@ -66,7 +66,7 @@ def test_decryption_does_not_wait_for_the_tag() -> None:
     label = Label(1, 0, 1)
     chunk = seal(KEYS.chunks, label, b"plain")
     assert decrypt(KEYS.chunks, chunk[:-TAG_BYTES] + bytes(TAG_BYTES)) == b"plain"
-    assert AesGcm(KEYS.chunks).decrypt(label.nonce, chunk[NONCE_BYTES:], label.bound()) == b"plain"
+    assert AesGcm(KEYS.chunks).decrypt(label.nonce, chunk[NONCE_BYTES:], label.associated_data()) == b"plain"
 
 
 # -- what is changed ends the transfer --------------------------------------------------------------------------------
@@ -193,8 +193,8 @@ def test_one_worker_seals_a_place() -> None:
 @pytest.mark.parametrize("other", [Label(2, 0, 2), Label(1, 1, 2), Label(1, 0, 3), Label(1, 0, 1)])
 def test_a_tag_binds_each_part_of_the_label(other: Label) -> None:
     label = Label(1, 0, 2)
-    assert label.bound() != other.bound()
-    chunk = other.nonce + AesGcm(KEYS.chunks).encrypt(other.nonce, b"block", label.bound())
+    assert label.associated_data() != other.associated_data()
+    chunk = other.nonce + AesGcm(KEYS.chunks).encrypt(other.nonce, b"block", label.associated_data())
     with pytest.raises(AuthenticationError):
         verify(KEYS.chunks, other, chunk)
 

@@ -91,7 +91,7 @@ class Bench:
         """Return what the GPU gets of a page."""
         copy = self.ask(page)
         self.deliver()
-        return self.gpu.landed[copy]
+        return self.gpu.landed_blocks[copy]
 
 
 KINDS = (Runtime, FlushingRuntime, AheadRuntime)
@@ -135,14 +135,14 @@ def test_the_gpu_gets_what_was_asked_for_in_order(
         for number, ciphertext in shared(bench).items():
             assert seen.setdefault(number, ciphertext) == ciphertext, "the host saw two ciphertexts under one IV"
     bench.deliver()
-    assert list(bench.gpu.landed.items()) == list(bench.asked.items())
+    assert list(bench.gpu.landed_blocks.items()) == list(bench.asked.items())
     assert bench.gpu.counter == bench.runtime.next_iv == len(bench.sent)
     assert_each_iv_exposes_one_block(bench)
 
 
 def shared(bench: Bench) -> dict[int, bytes]:
     """Return what the host sees of guesses now."""
-    return bench.runtime.shared if isinstance(bench.runtime, FlushingRuntime) else {}
+    return bench.runtime.visible_guesses if isinstance(bench.runtime, FlushingRuntime) else {}
 
 
 def assert_each_iv_exposes_one_block(bench: Bench) -> None:
@@ -189,7 +189,7 @@ def test_nops_move_the_counter_to_a_guess() -> None:
     assert bench.copy(1) == b"page 1"
     assert bench.runtime.counts.nops == 3
     assert [decrypt(bench.keys, count, bench.sent[count].ciphertext) for count in range(3)] == [NOP] * 3
-    assert len(bench.gpu.landed) == 1
+    assert len(bench.gpu.landed_blocks) == 1
 
 
 @pytest.mark.verifies("pipellm-REQ-SEND-02", "pipellm-REQ-SEND-04")
@@ -237,7 +237,7 @@ def test_a_write_waits_for_the_copy() -> None:
             write(1, b"too early")
     bench.memory.write(2, b"another page")
     bench.deliver()
-    assert bench.gpu.landed == {0: b"page 1"}
+    assert bench.gpu.landed_blocks == {0: b"page 1"}
 
 
 @pytest.mark.parametrize("size", [0, MAX_BLOCK + 1])
@@ -287,7 +287,7 @@ def test_what_the_host_changes_ends_the_channel(what: str) -> None:
         gpu.receive(HOSTILE[what])
     with pytest.raises(ChannelError, match="the channel has ended"):
         gpu.receive(ONE)
-    assert gpu.landed == {}
+    assert gpu.landed_blocks == {}
 
 
 @pytest.mark.verifies("pipellm-REQ-RECEIVE-01")
@@ -296,7 +296,7 @@ def test_a_message_is_decrypted_once() -> None:
     gpu.receive(ONE)
     with pytest.raises(ChannelError, match="message 1: the command does not verify"):
         gpu.receive(ONE)
-    assert gpu.landed == {0: b"page 1"}
+    assert gpu.landed_blocks == {0: b"page 1"}
 
 
 # -- keys and shared memory -------------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def test_flushed_guesses_are_what_the_host_saw() -> None:
     assert bench.copy(0) == b"page 0"
     assert bench.copy(1) == b"written since"
     assert isinstance(bench.runtime, FlushingRuntime)
-    assert [message.ciphertext for message in bench.sent[:2]] == list(bench.runtime.shared.values())
+    assert [message.ciphertext for message in bench.sent[:2]] == list(bench.runtime.visible_guesses.values())
     assert (bench.runtime.counts.nops, bench.runtime.counts.misses) == (2, 2)
 
 
@@ -365,7 +365,7 @@ def wrong_guess(kind: type[Runtime]) -> Bench:
 def test_a_wrong_guess_in_shared_memory_is_read() -> None:
     weak = wrong_guess(ablations.SharedStaging)
     weak.deliver()
-    assert read(weak.runtime.shared[0], weak.sent[0].ciphertext, PUBLIC) == SECRET
+    assert read(weak.runtime.visible_guesses[0], weak.sent[0].ciphertext, PUBLIC) == SECRET
 
 
 def test_a_nop_over_a_guess_in_shared_memory_tells_a_byte_which_is_not_there() -> None:
@@ -373,7 +373,7 @@ def test_a_nop_over_a_guess_in_shared_memory_tells_a_byte_which_is_not_there() -
     weak.memory.write(1, SECRET)
     weak.runtime.speculate()
     weak.copy(2)
-    assert read(weak.runtime.shared[0], weak.sent[0].ciphertext, NOP) == SECRET[:1]
+    assert read(weak.runtime.visible_guesses[0], weak.sent[0].ciphertext, NOP) == SECRET[:1]
     real = wrong_guess(Runtime)
     real.deliver()
     assert [decrypt(real.keys, 0, message.ciphertext) for message in real.sent] == [PUBLIC]
@@ -383,16 +383,16 @@ def test_a_nop_over_a_guess_in_shared_memory_tells_a_byte_which_is_not_there() -
 def test_the_gpu_decrypts_a_wrong_guess_from_shared_memory() -> None:
     weak = wrong_guess(ablations.SharedStaging)
     (message,) = weak.runtime.send()
-    weak.gpu.receive(Message(weak.runtime.shared[0], message.command))
-    assert weak.gpu.landed == {0: SECRET} != weak.asked
+    weak.gpu.receive(Message(weak.runtime.visible_guesses[0], message.command))
+    assert weak.gpu.landed_blocks == {0: SECRET} != weak.asked
 
 
 @pytest.mark.verifies("pipellm-REQ-FLUSH-01")
 def test_flushing_leaves_the_host_one_ciphertext_to_an_iv() -> None:
     real = wrong_guess(FlushingRuntime)
     real.deliver()
-    assert real.runtime.shared == {0: real.sent[0].ciphertext}
-    assert real.gpu.landed == real.asked
+    assert real.runtime.visible_guesses == {0: real.sent[0].ciphertext}
+    assert real.gpu.landed_blocks == real.asked
 
 
 # -- what is sent -----------------------------------------------------------------------------------------------------
@@ -418,8 +418,8 @@ def test_a_write_that_does_not_wait_is_copied() -> None:
         with suppress(CopyError):
             bench.memory.write(1, b"too early")
         bench.deliver()
-    assert weak.gpu.landed == {0: b"too early"} != weak.asked
-    assert real.gpu.landed == real.asked
+    assert weak.gpu.landed_blocks == {0: b"too early"} != weak.asked
+    assert real.gpu.landed_blocks == real.asked
 
 
 @pytest.mark.verifies("pipellm-REQ-SEND-01")
@@ -427,8 +427,8 @@ def test_a_guess_of_another_page_is_another_page() -> None:
     weak, real = wrong_guess(ablations.SendsWhatIsThere), wrong_guess(Runtime)
     for bench in (weak, real):
         bench.deliver()
-    assert weak.gpu.landed == {0: SECRET} != weak.asked
-    assert real.gpu.landed == real.asked
+    assert weak.gpu.landed_blocks == {0: SECRET} != weak.asked
+    assert real.gpu.landed_blocks == real.asked
 
 
 @pytest.mark.verifies("pipellm-REQ-ORDER-01")
@@ -440,7 +440,7 @@ def test_a_hit_that_overtakes_arrives_first() -> None:
         if isinstance(bench.runtime, ablations.AnyOrder):
             bench.runtime.wanted = overtaking
         bench.deliver()
-        assert list(bench.gpu.landed) == order
+        assert list(bench.gpu.landed_blocks) == order
 
 
 # -- counters ---------------------------------------------------------------------------------------------------------
@@ -494,7 +494,7 @@ def test_a_nop_that_goes_anywhere_overwrites_a_copy() -> None:
         bench.copy(0)
         assert isinstance(bench.runtime, Stepwise)
         bench.gpu.receive(bench.runtime.pad())
-        assert bench.gpu.landed == {1: first}
+        assert bench.gpu.landed_blocks == {1: first}
 
 
 @pytest.mark.verifies("pipellm-REQ-PAD-02")
@@ -505,13 +505,13 @@ def test_a_kernel_after_the_copy_on_its_stream_does_not_read_the_nop() -> None:
     assert isinstance(bench.runtime, AheadRuntime)
     nop, block = bench.runtime.send()
     bench.gpu.receive(nop)
-    assert bench.gpu.landed == {copy: NOP}
+    assert bench.gpu.landed_blocks == {copy: NOP}
     for counter in (0, bench.gpu.counter):
         with pytest.raises(CopyError, match="has not come"):
             bench.runtime.launch(copy, counter)
     bench.gpu.receive(block)
     bench.runtime.launch(copy, bench.gpu.counter)
-    assert bench.gpu.landed == {copy: b"page 2"}
+    assert bench.gpu.landed_blocks == {copy: b"page 2"}
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------
@@ -559,7 +559,7 @@ def refused(messages: Sequence[Message], at: int, reason: str) -> None:
         bench.gpu.receive(message)
     with pytest.raises(ChannelError, match=f"message {at}: {reason} does not verify"):
         bench.gpu.receive(bad)
-    assert list(bench.gpu.landed.items()) == list(bench.asked.items())[: len(bench.gpu.landed)]
+    assert list(bench.gpu.landed_blocks.items()) == list(bench.asked.items())[: len(bench.gpu.landed_blocks)]
 
 
 @pytest.mark.verifies("pipellm-REQ-RECEIVE-01")
@@ -568,7 +568,7 @@ def test_an_iv_from_the_host_brings_an_old_block() -> None:
     replayed = [one, ablations.AddressedMessage(one.ciphertext, two.command, iv=0, number=1)]
     for message in replayed:
         weak.gpu.receive(message)
-    assert weak.gpu.landed == {0: b"page 0", 1: b"page 0"}
+    assert weak.gpu.landed_blocks == {0: b"page 0", 1: b"page 0"}
     refused(replayed, 1, "the tag of the block")
 
 
@@ -577,7 +577,7 @@ def test_a_tag_that_is_not_verified_lets_bits_change() -> None:
     weak, (one, *_) = sent(ablations.TakesAnyBytes)
     changed = Message(bytes([one.ciphertext[0] ^ 0x20]) + one.ciphertext[1:], one.command)
     weak.gpu.receive(changed)
-    assert weak.gpu.landed == {0: b"Page 0"}
+    assert weak.gpu.landed_blocks == {0: b"Page 0"}
     refused([changed], 0, "the tag of the block")
 
 
@@ -590,7 +590,7 @@ def test_a_command_of_any_number_exchanges_blocks() -> None:
     ]
     for message in exchanged:
         weak.gpu.receive(message)
-    assert weak.gpu.landed == {1: b"page 0", 0: b"page 1"}
+    assert weak.gpu.landed_blocks == {1: b"page 0", 0: b"page 1"}
     refused(exchanged, 0, "the command")
 
 
@@ -601,7 +601,7 @@ def test_a_channel_that_goes_on_has_a_gap() -> None:
     for message in spoilt:
         with suppress(ChannelError):
             weak.gpu.receive(message)
-    assert weak.gpu.landed == {0: b"page 0", 2: b"page 2"}
+    assert weak.gpu.landed_blocks == {0: b"page 0", 2: b"page 2"}
     refused(spoilt, 1, "the tag of the block")
 
 

@@ -146,7 +146,7 @@ def _agree(link: Link, made: Manufactured) -> tuple[bytes, bytes]:
     check = ReportCheck(ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), made.root), made.code)
     before, after = (made.place - 1) % made.ranks, (made.place + 1) % made.ranks
     opening = HopOpening(device, os.urandom)
-    link.send(Kind.OPENING, opening.half.encoded())
-    answer, incoming = answer_hop(device, ExchangeMessage.decoded(link.take(Kind.OPENING)), check, before, os.urandom)
-    link.send(Kind.ANSWER, answer.encoded())
-    return opening.take(ExchangeMessage.decoded(link.take(Kind.ANSWER)), check, after), incoming
+    link.send(Kind.OPENING, opening.half.encode())
+    answer, incoming = answer_hop(device, ExchangeMessage.decode(link.take(Kind.OPENING)), check, before, os.urandom)
+    link.send(Kind.ANSWER, answer.encode())
+    return opening.take(ExchangeMessage.decode(link.take(Kind.ANSWER)), check, after), incoming

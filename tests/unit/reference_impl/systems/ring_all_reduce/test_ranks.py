@@ -581,10 +581,10 @@ def test_a_report_that_was_changed_is_not_taken(field: str) -> None:
 
 def test_a_half_goes_over_a_link_and_nothing_else_is_one() -> None:
     half = exchange.HopOpening(device(0), os.urandom).half
-    assert exchange.ExchangeMessage.decoded(half.encoded()) == half
-    for data in (b"", half.encoded()[:-1], half.encoded() + b"x", b"half"):
+    assert exchange.ExchangeMessage.decode(half.encode()) == half
+    for data in (b"", half.encode()[:-1], half.encode() + b"x", b"half"):
         with pytest.raises(ReportError):
-            exchange.ExchangeMessage.decoded(data)
+            exchange.ExchangeMessage.decode(data)
     check = exchange.ReportCheck(ROOT.public_key(), TRAINER)
     half = exchange.ExchangeMessage(bytes(32), device(0).report(bytes(32)))
     with pytest.raises(ReportError, match="share"):

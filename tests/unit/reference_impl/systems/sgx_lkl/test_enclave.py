@@ -61,7 +61,7 @@ def test_a_call_is_on_its_way_once() -> None:
     assert enclave.due(6) is None
     with pytest.raises(TurnError, match="nothing to say"):
         enclave.emit(6, READ)
-    enclave.answered(0, bytes(100))
+    enclave.process_answer(0, bytes(100))
     assert enclave.due(6) == READ
 
 
@@ -75,7 +75,7 @@ def test_a_dummy_is_a_frame_like_others(enclave: Enclave) -> None:
 def test_a_served_call_waits_no_more_and_a_long_one_leaves_in_pieces(enclave: Enclave, peer: Peer) -> None:
     enclave.ask(READ)
     enclave.emit(0, READ)
-    enclave.answered(0, peer.answer(0))
+    enclave.process_answer(0, peer.answer(0))
     assert not enclave.waiting
     assert enclave.taken == [(READ, b"served")]
     enclave.ask(Call("long", Operation.READ, 0, bytes(SHAPE.room + 1)))
@@ -86,7 +86,7 @@ def test_a_served_call_waits_no_more_and_a_long_one_leaves_in_pieces(enclave: En
 def test_what_does_not_verify_is_not_used_and_noted(enclave: Enclave, carried: Call | None) -> None:
     enclave.ask(READ)
     enclave.emit(0, carried)
-    enclave.answered(0, bytes(100))
+    enclave.process_answer(0, bytes(100))
     assert (enclave.failed, enclave.taken, enclave.waiting) == (True, [], [READ])
     assert enclave.finish(5, b"").status is Status.FAILED
 
@@ -94,21 +94,21 @@ def test_what_does_not_verify_is_not_used_and_noted(enclave: Enclave, carried: C
 @pytest.mark.parametrize("answer", [b"", b"short", bytes(NONCE_BYTES)], ids=repr)
 def test_an_answer_that_is_none_is_noted(enclave: Enclave, answer: bytes) -> None:
     enclave.emit(0, None)
-    enclave.answered(0, answer)
+    enclave.process_answer(0, answer)
     assert enclave.failed
 
 
 def test_an_answer_to_another_tick_is_not_used(enclave: Enclave, peer: Peer) -> None:
     enclave.ask(READ)
     enclave.emit(0, READ)
-    enclave.answered(0, peer.answer(1))
+    enclave.process_answer(0, peer.answer(1))
     assert (enclave.failed, enclave.waiting) == (True, [READ])
 
 
 def test_a_refused_frame_is_sealed_again(enclave: Enclave) -> None:
     enclave.ask(READ)
     first, dummy = enclave.emit(0, READ), enclave.emit(1, None)
-    again, dummy_again = enclave.refused(0), enclave.refused(1)
+    again, dummy_again = enclave.retry(0), enclave.retry(1)
     assert again is not None
     assert dummy_again is not None
     assert len({frame.body[:NONCE_BYTES] for frame in (first, dummy, again, dummy_again)}) == 4
@@ -127,9 +127,13 @@ REFUSED: dict[str, Callable[[Enclave], object]] = {
     "a tick after the deadline": lambda enclave: enclave.emit(6, None),
     "a tick before the first": lambda enclave: enclave.emit(-1, None),
     "a call that does not wait": lambda enclave: enclave.emit(0, READ),
-    "an answer to no frame": lambda enclave: enclave.answered(0, b""),
-    "a second answer": lambda enclave: [enclave.emit(0, None), enclave.answered(0, b""), enclave.answered(0, b"")],
-    "a refusal of no frame": lambda enclave: enclave.refused(0),
+    "an answer to no frame": lambda enclave: enclave.process_answer(0, b""),
+    "a second answer": lambda enclave: [
+        enclave.emit(0, None),
+        enclave.process_answer(0, b""),
+        enclave.process_answer(0, b""),
+    ],
+    "a refusal of no frame": lambda enclave: enclave.retry(0),
     "an end before the deadline": lambda enclave: enclave.finish(4, b""),
     "a second end": lambda enclave: [enclave.finish(5, b""), enclave.finish(5, b"")],
     "a frame after the end": lambda enclave: [enclave.finish(5, b""), enclave.emit(5, None)],
@@ -157,10 +161,10 @@ def test_no_iv_of_a_frame_seals_the_result() -> None:
     shape = Shape(ticks=3, block_bytes=64)
     enclave = Enclave(shape, KEYS)
     frames = [enclave.emit(tick, None) for tick in range(3)]
-    frames.append(enclave.refused(2) or frames[-1])
+    frames.append(enclave.retry(2) or frames[-1])
     ended = enclave.finish(2, b"the result")
     with pytest.raises(TurnError, match="the run is over"):
-        enclave.refused(2)
+        enclave.retry(2)
     ivs = [sealed[:NONCE_BYTES] for sealed in (*(frame.body for frame in frames), ended.result)]
     assert len(set(ivs)) == len(ivs) == 5
 

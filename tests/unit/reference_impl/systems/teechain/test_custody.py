@@ -223,7 +223,7 @@ def test_a_primary_starts_again_and_has_everything_acknowledged_anew() -> None:
 def test_a_primary_that_starts_again_lists_nobody_a_second_time() -> None:
     cluster = Cluster("a", "b")
     primary = Primary(cluster.replicas["a"], ("b",), recovery_quorum=("b",))
-    primary.found(primary.plan.name)
+    primary.open_first(primary.plan.name)
     update = primary.propose(b"entry")
     early = cluster.states["a", primary.plan.name][-1]
     log = let_members_join(primary, cluster.carry)
@@ -275,7 +275,7 @@ def test_a_state_that_was_stored_and_not_counted_is_never_the_newest() -> None:
     log.append("grant", b"first")
     replica, chain = cluster.replicas["b"], log.chain
     replica.seat(chain).version += 1
-    uncounted = replica.sealed(chain)
+    uncounted = replica.sealed_state(chain)
     cluster.kill("b")
     with pytest.raises(SealedStateError):
         cluster.replicas["b"].start_again(uncounted)
@@ -296,7 +296,7 @@ def foreign(name: str, tee: Tee) -> Replica:
 
 def opened(*backups: str) -> Primary:
     primary = Primary(foreign("a", platform()), backups)
-    primary.found(primary.plan.name)
+    primary.open_first(primary.plan.name)
     return primary
 
 
@@ -332,7 +332,7 @@ def test_a_quote_that_came_with_another_key_is_not_taken() -> None:
 @pytest.mark.parametrize("tee", [platform(root=FAKE), platform(OTHER)])
 def test_a_head_that_does_not_run_the_program_is_not_joined(tee: Tee) -> None:
     primary = Primary(foreign("a", tee), ("b",))
-    primary.found(primary.plan.name)
+    primary.open_first(primary.plan.name)
     member = foreign("b", platform())
     with pytest.raises(QuoteError):
         member.join(primary.call())
@@ -346,10 +346,10 @@ def test_a_chain_is_opened_by_the_launch_that_planned_it() -> None:
     primary = Primary(cluster.replicas["a"], ("b",))
     second = Primary(cluster.replicas["a"], ("b",))
     with pytest.raises(ChainError, match="not the first chain that was agreed on"):
-        second.found(primary.plan.name)
-    primary.found(primary.plan.name)
+        second.open_first(primary.plan.name)
+    primary.open_first(primary.plan.name)
     with pytest.raises(ChainError, match="a is a member"):
-        primary.found(primary.plan.name)
+        primary.open_first(primary.plan.name)
     with pytest.raises(QuoteError, match="planned by another launch"):
         cluster.replicas["b"].join(_call_of_another(primary))
 
@@ -370,7 +370,7 @@ def test_an_entry_that_was_not_passed_on_by_all_before_is_not_logged() -> None:
         cluster.carry("c", update)
     with pytest.raises(ChainError, match="the word of b on entry 1"):
         log.primary.issue(update)
-    assert log.primary.acknowledged == frozenset()
+    assert log.primary.acknowledged_entries == frozenset()
 
 
 @pytest.mark.verifies("teechain-REQ-ISSUE-01", "teechain-REQ-ISSUE-03", "teechain-CLAIM-EPOCH-ONCE")
@@ -414,7 +414,7 @@ def test_an_entry_of_another_chain_and_a_plan_that_names_somebody_twice_are_refu
 @pytest.mark.verifies("teechain-REQ-STORE-02")
 def test_a_sealed_state_of_another_platform_is_refused() -> None:
     cluster, log = two()
-    state = cluster.replicas["a"].sealed(log.chain)
+    state = cluster.replicas["a"].sealed_state(log.chain)
     with pytest.raises(SealedStateError, match="AES-GCM"):
         foreign("a", platform()).start_again(state)
     with pytest.raises(SealedStateError, match="cut short"):
@@ -470,7 +470,7 @@ def test_a_holder_takes_its_own_grant_of_the_program() -> None:
     with pytest.raises(ChainError, match="the grant is for anna"):
         Holder("bert", POLICY).take(granted)
     rogue = Primary(Replica("x", platform(root=FAKE), POLICY, os.urandom, Checks()), ())
-    rogue.found(rogue.plan.name)
+    rogue.open_first(rogue.plan.name)
     with pytest.raises(QuoteError, match="certificate"):
         Holder("anna", POLICY).take(sign_grant(rogue, 1, "anna"))
 
