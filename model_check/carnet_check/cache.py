@@ -73,7 +73,7 @@ class AnswerCache:
     who: tuple[str, ...]
     used: CacheStatistics = field(default_factory=CacheStatistics)
 
-    def known(self, text: str, budget: str, read: Callable[[Mapping[str, Any]], Read]) -> Read | None:
+    def get(self, text: str, budget: str, read: Callable[[Mapping[str, Any]], Read]) -> Read | None:
         """Return the cached answer to ``text``, or None; ``read`` parses the entry, or raises if it is malformed."""
         key = self._key(text, budget)
         place = self._answer_file(key)
@@ -145,13 +145,13 @@ def memoize(what: str, text: str, make: Callable[[], Any], read: Callable[[Any],
         what: names the kind of result.
         text: the input; apart from it, the result depends on the source code of Carnet's own packages only.
         make: computes the result as a JSON value.
-        read: parses that value, or raises one of the errors that :meth:`AnswerCache.known` treats as a miss.
+        read: parses that value, or raises one of the errors that :meth:`AnswerCache.get` treats as a miss.
     """
     folder = _user_folder()
     if folder is None:
         return read(make())
     answers = AnswerCache(folder, (what, sys.version))
-    found = answers.known(text, "", lambda kept: (read(json.loads(kept["made"])),))
+    found = answers.get(text, "", lambda kept: (read(json.loads(kept["made"])),))
     if found is not None:
         return found[0]
     made = make()

@@ -88,7 +88,7 @@ class Obligations(pytest.Collector):
             f"{beside}{name and f':{name}'}" if path.endswith(".py") and beside.is_file() else self.asked.reference
         )
 
-    def planned(self) -> Campaign:
+    def plan(self) -> Campaign:
         """Return the planned run, not yet started, of the engines that answer many items at once."""
         from carnet_check.verification.planning import Request, plan_campaign
 
@@ -100,7 +100,7 @@ class Obligations(pytest.Collector):
         from carnet_check.verification import campaign
 
         if self._outcome is None:
-            self._outcome = campaign.verify(self.planned())
+            self._outcome = campaign.verify(self.plan())
         return self._outcome
 
     def collect(self) -> Iterator[pytest.Item]:
@@ -109,7 +109,7 @@ class Obligations(pytest.Collector):
         Raises CollectError if there is no such protocol, or it is not well formed.
         """
         try:
-            plans = self.planned().plans
+            plans = self.plan().plans
         except CarnetError as error:
             raise self.CollectError(str(error)) from error
         for plan in plans:
@@ -127,7 +127,7 @@ class Obligations(pytest.Collector):
 
         variant = plan.protocol.variant
         if isinstance(engine, JudgesLemmaClaims):
-            wanted = engine.wanted(plan)
+            wanted = engine.decided_claims(plan)
             for lemma_claim, threat in (pair for pair in plan.lemma_claims if pair[0] in wanted):
                 name = f"{variant}-{engine.name}/{lemma_claim.name}/{threat.id}"
                 key = ("lemma-claim", engine.name, variant, lemma_claim.name, threat.id)
@@ -216,7 +216,7 @@ class VerdictItem(_Item):
         row = next(r for r in outcome.results if (str(r.kind), r.engine, r.variant, r.claim, r.threat) == self.key)
         if row.as_expected:
             return
-        lines = [f"{row.claim} is {row.shown}, expected {row.expected}: {row.detail}"]
+        lines = [f"{row.claim} is {row.verdict_text}, expected {row.expected}: {row.detail}"]
         if row.has_trace:
             from carnet_check.attacks.describing import describe_attack
             from carnet_check.report.recording import attack_of
@@ -238,7 +238,7 @@ class LivenessItem(_Item):
     def runtest(self) -> None:
         """Fail unless the property is proved; the message says what is missing."""
         answer = self.prover.liveness(self.parent.source, self.protocol, self.live)
-        if not answer.proved:
+        if not answer.is_proved:
             raise NotEstablishedError(f"{self.live.name} is not proved: {'; '.join(answer.open)}")
 
 

@@ -102,7 +102,7 @@ class Result:
         return STRENGTH[self.verdict] >= STRENGTH[self.expected]
 
     @property
-    def shown(self) -> str:
+    def verdict_text(self) -> str:
         """The verdict with its number, for display."""
         if self.bound is None:
             return str(self.verdict)
@@ -169,8 +169,8 @@ def _tables(about: str, rows: Sequence[Result]) -> Iterator[markup.Html]:
 def _in_words(row: Result) -> str:
     """Return a row's verdict and explanation as one sentence."""
     if not row.as_expected:
-        return markup.strong(f"{row.shown}, expected {row.expected}: {row.engine}")
-    return f"{row.shown}{', as expected' if row.verdict is Verdict.VIOLATED else ''}: {row.engine}"
+        return markup.strong(f"{row.verdict_text}, expected {row.expected}: {row.engine}")
+    return f"{row.verdict_text}{', as expected' if row.verdict is Verdict.VIOLATED else ''}: {row.engine}"
 
 
 def steps_as_json(steps: Iterable[TraceStep]) -> list[dict[str, Any]]:

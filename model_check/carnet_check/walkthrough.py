@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import unknown
+from carnet_check.loading.families import unknown_name
 from carnet_check.semantics import Env, Interpreter, State
-from carnet_check.wording import describe_refusal, fill_places, is_deduction, known, narrate
+from carnet_check.wording import describe_refusal, fill_places, is_deduction, knowledge_of, narrate
 from carnet_spec.language import Action, Claim, Guard, Instance, Protocol, Threat
 from carnet_spec.language.terms import Var
 from carnet_spec.trace import Trace, TraceStep
@@ -89,13 +89,13 @@ class Walkthrough:
         return Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, steps)
 
     @property
-    def chosen(self) -> Trace:
+    def chosen_trace(self) -> Trace:
         """The chosen steps, as a trace without deductions."""
         return Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, self.steps)
 
-    def enabled(self) -> list[EnabledStep]:
+    def enabled_steps(self) -> list[EnabledStep]:
         """Return the enabled steps, in the order of the protocol."""
-        steps = [EnabledStep(action, env) for action, env in self.judge.enabled(self.state)]
+        steps = [EnabledStep(action, env) for action, env in self.judge.enabled_steps(self.state)]
         return steps if self.is_run else [*steps, *self._deductions()]
 
     def _deductions(self) -> Iterator[EnabledStep]:
@@ -124,7 +124,7 @@ class Walkthrough:
 
     def knowledge(self) -> dict[str, list[str]]:
         """Return what each party knows in the current state."""
-        return known(self.protocol, self.state)
+        return knowledge_of(self.protocol, self.state)
 
     def claims(self) -> Iterator[tuple[Claim, Env | None]]:
         """Yield each stated claim, with the elements for which it is false in the current state (None if it holds)."""
@@ -141,7 +141,7 @@ class Walkthrough:
         unknown, or the arguments do not fit its parameters.
         """
         if self.is_run:
-            written, after = self.judge.expanded(self.state, step)
+            written, after = self.judge.step_with_deductions(self.state, step)
         else:
             written, after = [step], self.judge.fire(self.state, self.protocol.action(step.action), step.env)
         self._written.append(written)
@@ -172,7 +172,7 @@ class Walkthrough:
         """Return the action or deduction of this name; raise UsageError if there is none."""
         able = {action.name: action for action in self.protocol.actions}
         if name not in able:
-            raise UsageError(unknown("action", name, self.protocol.id, able))
+            raise UsageError(unknown_name("action", name, self.protocol.id, able))
         return able[name]
 
     def matching(self, action: Action, given: Mapping[str, str]) -> list[EnabledStep]:
@@ -220,7 +220,9 @@ class Walkthrough:
         sorts = {var.name: var.sort for var in action.params}
         for name, element in given.items():
             if name not in sorts:
-                raise UsageError(unknown("parameter", name, action.name, sorts))
+                raise UsageError(unknown_name("parameter", name, action.name, sorts))
             elements = self.judge.instance.of(sorts[name])
             if element not in elements:
-                raise UsageError(unknown(f"element of sort {sorts[name].name}", element, "this instance", elements))
+                raise UsageError(
+                    unknown_name(f"element of sort {sorts[name].name}", element, "this instance", elements)
+                )

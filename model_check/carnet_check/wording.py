@@ -65,7 +65,7 @@ def knower_of(protocol: Protocol, symbol: Symbol) -> int:
     return next(agents, next(others, 0))
 
 
-def known(protocol: Protocol, state: State, before: State | None = None) -> dict[str, list[str]]:
+def knowledge_of(protocol: Protocol, state: State, before: State | None = None) -> dict[str, list[str]]:
     """Return what each party knows in ``state``; with ``before``, only what the party did not know in that state."""
     symbols = knowledge_symbols(protocol)
     facts: dict[tuple[str, str], list[str]] = {}
@@ -207,7 +207,7 @@ def narrate(
             lines.append(f"{number:>3}.  {sentence}")
         if remarks and position in remarks:
             lines.append(f"{INDENT}<<< {remarks[position]}")
-        for knower, facts in known(protocol, states[position + 1], states[position]).items():
+        for knower, facts in knowledge_of(protocol, states[position + 1], states[position]).items():
             lines.append(f"{INDENT}>>> {knower} learns {join_words(facts)}")
         if full:
             changed = changes(protocol, states[position], states[position + 1])

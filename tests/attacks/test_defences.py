@@ -121,7 +121,7 @@ def unproved(without: tuple[str, ...]) -> list[str]:
     protocol = SOURCE.protocol("", without)
     claims = stated(protocol, COLLUSION)
     proof = houdini(protocol, protocol.threat(COLLUSION), claims=claims, baselines=[unchanged()], jobs=1)
-    return [name for name in claims if not proof.claim(name).proved]
+    return [name for name in claims if not proof.claim(name).is_proved]
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def explored(number: int, folder: Path | None) -> Mapping[str, str]:
     protocol, instance = vote(), posed(number)
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
     model = build(Interpreter(protocol, instance), invariants, (), reduce=True, symmetric=folder is None)
-    saved = None if folder is None else Checkpoint(folder).saved("vote")
+    saved = None if folder is None else Checkpoint(folder).for_instance("vote")
     watch = Watch()
     search = NativeSearch(model, watch, enough=0, dominance=True, saved=saved)
     began = time.process_time()

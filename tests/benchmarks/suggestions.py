@@ -103,7 +103,7 @@ def _proof(id: str) -> ProofResult:
 def _unproved(protocol: Protocol, known: ProofResult) -> set[str]:
     """Return the claims that have no proof under every threat model."""
     proof = prove(protocol, jobs=1, baselines=[known])
-    return {claim.name for claim in protocol.claims if not proof.claim(claim.name).proved}
+    return {claim.name for claim in protocol.claims if not proof.claim(claim.name).is_proved}
 
 
 def _shown(began: float) -> str:

@@ -78,7 +78,7 @@ def enter(page: Page) -> None:
 
 def test_a_number_that_is_typed_takes_a_step_and_undo_takes_it_back(walk: Walk) -> None:
     page = walk.page
-    first = walk.shell.walk.enabled()[0].sentence
+    first = walk.shell.walk.enabled_steps()[0].sentence
     page.keyboard.type("1")
     enter(page)
     assert first in page.locator("#said-lines").inner_text()

@@ -292,7 +292,7 @@ class _Variant:
 
     def _read_back(self) -> Iterator[Disagreement]:
         """Read the canonical JSON back, and let Coq make the obligations of it."""
-        if decode(self.protocol.encoded).encoded != self.protocol.encoded:
+        if decode(self.protocol.canonical_json).canonical_json != self.protocol.canonical_json:
             yield self._differs("export", "canonical JSON", "it reads back as another protocol")
         if set(self.both.here) != set(self.both.there):
             yield self._differs("generators", "obligations", str(set(self.both.here) ^ set(self.both.there)))
@@ -387,7 +387,7 @@ class _Variant:
         composed = composed_of(self.both.layers, Certificates(dict(map(self._layer, self.both.layers))), Judge())
         for claim in self.protocol.claims:
             for threat in claim.under or (ANYTHING,):
-                if composed.claim(claim, self.protocol.threat(threat) if claim.under else NO_THREAT).proved:
+                if composed.claim(claim, self.protocol.threat(threat) if claim.under else NO_THREAT).is_proved:
                     counts["claims proved by certificates"] += 1
                     if self.truth and (claim.name, threat) in self.truth.anywhere.violated:
                         yield self._false(PYTHON, claim.name, threat)

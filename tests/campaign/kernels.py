@@ -72,7 +72,7 @@ class Both:
     @cached_property
     def converter(self) -> Converter:
         """What makes certificates of Coq's obligations."""
-        return Converter(system(self.protocol.encoded))
+        return Converter(system(self.protocol.canonical_json))
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
@@ -120,7 +120,7 @@ class Both:
     def converted(self, key: Key, entry: Entry) -> ConvertedCertificate | None:
         """Return a certificate of the whole obligation; none, if it cannot be read."""
         try:
-            return self.converter.converted(self.there[key], entry)
+            return self.converter.convert(self.there[key], entry)
         except CarnetError:
             return None
 
@@ -128,7 +128,7 @@ class Both:
         """Whether the Python kernel accepts a certificate of the whole obligation."""
         read = read_obligation(writer.text(self.here[key]))
         formulas = dict(zip(read.names, read.obligation.hypotheses, strict=True))
-        declared: checker.Obligation = self.converter.declared
+        declared: checker.Obligation = self.converter.declarations
         whole = declared._replace(
             constants=read.obligation.constants,
             hypotheses=tuple(formulas[name] for name in self.there[key].hypotheses),

@@ -237,7 +237,7 @@ def test_more_keys_of_one_kind_take_no_more_work() -> None:
         following = follower(rounds=rounds)
         before = following.work.left
         assert following.take(TraceStep("open_session", "orchestrator")) is None
-        assert following.open == 1  # the first key and the first session, or others
+        assert following.choice_points == 1  # the first key and the first session, or others
         found.append(before - following.work.left)
     assert found[0] == found[1]
 
@@ -247,7 +247,7 @@ def test_a_step_that_no_state_allows_is_refused_without_going_back() -> None:
     following = follower(rounds=20)
     for step in LATE[:100]:
         assert following.take(step) is None
-    assert following.open
+    assert following.choice_points
     before = following.work.left
     divergence = following.take(TraceStep("fly", "orchestrator"))
     assert divergence is not None
@@ -262,7 +262,7 @@ def test_what_waits_too_long_is_forgotten_and_then_nothing_is_said_to_diverge(mo
     following = follower(rounds=20, slots=22)
     for step in bare(honest(20, routed=False)):
         assert following.take(step) is None
-    assert following.remembered <= 400
+    assert following.stored_changes <= 400
     with pytest.raises(AmbiguousTraceError, match="undecided at event"):
         following.take(TraceStep("fenced", "orchestrator"))
 
@@ -274,7 +274,7 @@ def test_a_recorded_run_leaves_most_of_its_allowance() -> None:
     before = following.work.left
     assert not any(following.take(step) for step in steps)
     assert following.work.left - before > len(steps) * tables.PER_EVENT / 2
-    assert following.open == 0
+    assert following.choice_points == 0
 
 
 def test_a_repeated_defence_is_refused(tmp_path: Path) -> None:

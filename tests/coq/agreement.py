@@ -147,7 +147,7 @@ class Comparison:
         self.protocol = protocol
         self.counts = Counts()
         self._random = random.Random(seed)
-        self._system = system(protocol.encoded)
+        self._system = system(protocol.canonical_json)
         self._number = numbers(self._system)
         self._mutable = [symbol for symbol in protocol.symbols if symbol.mutable]
         self._formulas: dict[tuple[str, ...], list[Truth]] = {}
@@ -277,7 +277,7 @@ class Comparison:
         args = tuple(env.values())
         world = self._world(instance, before)
         self._compare_guards(evaluation, before, world, str(place), action, env)
-        after = Firing(self.protocol, evaluation).fired(before, action, env)
+        after = Firing(self.protocol, evaluation).successor(before, action, env)
         changed = {update.symbol for update in action.updates}
         for number, symbol in enumerate(self._mutable):
             if symbol in changed or self._random.random() < 0.1:

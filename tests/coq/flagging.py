@@ -63,4 +63,4 @@ def converted(whole: System) -> dict[str, list[ConvertedCertificate]]:
 
 
 def flagging() -> System:
-    return system(protocol().encoded)
+    return system(protocol().canonical_json)

@@ -130,7 +130,7 @@ def made_in_python(protocol: Protocol) -> tuple[list[ReservedSymbol], list[tuple
 
 def names_for_certificates(protocol: Protocol) -> Iterator[list[str]]:
     """Yield the names of hypotheses by which certificates are converted."""
-    whole = system(protocol.encoded)
+    whole = system(protocol.canonical_json)
     for layer in whole.layers:
         for each in coq_obligations(whole, layer):
             yield list(each.hypotheses)

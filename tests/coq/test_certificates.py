@@ -32,13 +32,13 @@ def whole() -> System:
     protocol: Protocol = replace(
         flagging.protocol(), actions=(), claims=(), sorts=(PARTY, KEY, PHASE, other), symbols=SYMBOLS
     )
-    return system(protocol.encoded)
+    return system(protocol.canonical_json)
 
 
 def converted(tokens: str, *used: str) -> tuple[str, str]:
     """Return a certificate for the program and one for Coq."""
-    found = certificates.Converter(whole()).converted(OBLIGATION, Entry("", used, NAMES, tokens))
-    return certificates.line(found, numbers(whole())), certificates.coq_term(found, CoqText(whole()).value)
+    found = certificates.Converter(whole()).convert(OBLIGATION, Entry("", used, NAMES, tokens))
+    return certificates.certificate_line(found, numbers(whole())), certificates.coq_term(found, CoqText(whole()).value)
 
 
 def test_hypotheses_are_those_of_the_full_obligation() -> None:
@@ -110,7 +110,7 @@ def ends(branches: Sequence[int]) -> bool:
 
 
 def test_numbers_that_coq_has_to_know_are_counted() -> None:
-    found = certificates.Converter(whole()).converted(
+    found = certificates.Converter(whole()).convert(
         OBLIGATION, Entry("", (), NAMES, "i 4 1 f2 e12 s 3 x 2 0 7 1 9 0 x 0 0")
     )
     assert certificates.largest_number(found) == 12

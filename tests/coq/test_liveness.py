@@ -65,7 +65,7 @@ PROTOCOLS = {
 
 
 def read(protocol: Protocol) -> System:
-    return system(protocol.encoded)
+    return system(protocol.canonical_json)
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
@@ -78,7 +78,7 @@ def test_coq_makes_the_conditions_that_the_engines_make(name: str) -> None:
             attempt.stages for attempt in tried[live.name]
         ]
         for attempt, ours in zip(live.attempts, tried[live.name], strict=False):
-            theirs = list(coq_conditions(whole, whole.assumed, attempt))
+            theirs = list(coq_conditions(whole, whole.assumable_layer, attempt))
             assert [each.id for each in theirs] == [each.id for each in ours.obligations]
             for coq, own in zip(theirs, ours.obligations, strict=True):
                 assert coq.hypotheses == tuple(each.name for each in own.hypotheses)
@@ -132,7 +132,7 @@ def written(protocol: Protocol, certificates: Certificates, folder: Path) -> int
     """Write the Coq files of a protocol and its certificates; return how many theorems there are."""
     whole, convert = read(protocol), Converter(read(protocol))
     files = CoqFiles(whole, [*convert.liveness(certificates)])
-    theorems = files.written(folder, {layer.threat: convert.layer(layer, certificates) for layer in whole.layers})
+    theorems = files.write(folder, {layer.threat: convert.layer(layer, certificates) for layer in whole.layers})
     write_makefile(folder, [files.name])
     return theorems
 

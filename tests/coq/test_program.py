@@ -166,7 +166,7 @@ FAMILY = load("gpu-travelling").family
 
 def require_agreement(protocol: Protocol) -> int:
     """Compare the generators, and return how many obligations they make."""
-    in_coq, untouched_in_coq = made_in_coq(said("obligations", system(protocol.encoded)))
+    in_coq, untouched_in_coq = made_in_coq(said("obligations", system(protocol.canonical_json)))
     in_python, untouched, names = made_in_python(protocol)
     for one, other in zip(in_coq, in_python, strict=True):
         assert one == other

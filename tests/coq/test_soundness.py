@@ -253,7 +253,7 @@ def tutorial() -> str:
 def test_the_example_is_the_protocol_of_the_tutorial(library: Library, tmp_path: Path) -> None:
     """As data: names, claims, steps. Written by hand in Handoff.v, and by the exporter from the tutorial."""
     (tmp_path / "handoff.py").write_text(tutorial(), "utf-8")
-    exported = CoqText(system(load(str(tmp_path / "handoff.py")).family.protocol().encoded))
+    exported = CoqText(system(load(str(tmp_path / "handoff.py")).family.protocol().canonical_json))
     definitions = "\n".join(exported.definitions())
     imports = "From Coq Require Import List PArith. Import ListNotations. From Carnet Require Import Logic Protocol."
     assert library.said("Exported", f"{imports}\n{definitions}") == ""

@@ -36,7 +36,7 @@ def protocol(
 
 
 def exported(protocol: Protocol) -> System:
-    return system(protocol.encoded)
+    return system(protocol.canonical_json)
 
 
 def said(formula: Term) -> str:
@@ -175,7 +175,7 @@ def test_what_cannot_be_said_is_refused(broken: Protocol, said: str) -> None:
 
 
 def test_another_format_is_refused() -> None:
-    document: dict[str, Any] = json.loads(flagging.protocol().encoded)
+    document: dict[str, Any] = json.loads(flagging.protocol().canonical_json)
     with pytest.raises(SpecificationError, match="expected a protocol in the format carnet-protocol/1, found 'other'"):
         system(json.dumps({**document, "format": "other"}))
 
@@ -265,7 +265,10 @@ def require_the_same(whole: System) -> None:
     protocol, _, *layers = program_text(whole).splitlines()
     assert found[text.protocol] == protocol
     for layer, line in zip(whole.layers, layers, strict=True):
-        parts = [found.get(each(layer), "()") for each in (lambda at: text.threat(at.threat), text.known, text.claims)]
+        parts = [
+            found.get(each(layer), "()")
+            for each in (lambda at: text.threat(at.threat), text.invariants_known_to, text.claims)
+        ]
         assert line.startswith(f"(Layer {line.split()[1]} {' '.join(parts)} (")
     for claim, (invariant, threats) in whole.stated.items():
         proved = [at for at in whole.layers if invariant in (each.name for each in at.claims)]
@@ -275,7 +278,7 @@ def require_the_same(whole: System) -> None:
         assert set(threats) <= set(whole.threats)
 
 
-@pytest.mark.parametrize("whole", [flagging.flagging(), system(thorny().encoded)], ids=["flagging", "thorny"])
+@pytest.mark.parametrize("whole", [flagging.flagging(), system(thorny().canonical_json)], ids=["flagging", "thorny"])
 def test_small_protocols_are_the_same_in_coq(whole: System) -> None:
     require_the_same(whole)
 
@@ -283,9 +286,9 @@ def test_small_protocols_are_the_same_in_coq(whole: System) -> None:
 @settings(max_examples=20, deadline=None)
 @given(certifiable())
 def test_random_protocols_are_the_same_in_coq(protocol: Protocol) -> None:
-    require_the_same(system(protocol.encoded))
+    require_the_same(system(protocol.canonical_json))
 
 
 @pytest.mark.parametrize("variant", FAMILY.with_layers(FAMILY.main))
 def test_main_variants_are_the_same_in_coq(variant: str) -> None:
-    require_the_same(system(FAMILY.protocol(variant).encoded))
+    require_the_same(system(FAMILY.protocol(variant).canonical_json))

@@ -62,7 +62,7 @@ def _coq(what: str, name: str) -> str:
 def test_every_claim_and_threat_model_have_their_theorem(family: object, variant: str) -> None:
     found = next(each for each in registered_families() if each == family).protocol(variant)
     pairs = as_coq_calls_them(found)
-    assert stated(system(found.encoded)) == pairs
+    assert stated(system(found.canonical_json)) == pairs
     assert len(pairs) > 5 or not found.actions
 
 
@@ -72,7 +72,7 @@ def test_so_have_the_textbook_protocols(reference: str) -> None:
     family = load(reference).family
     for name in family.variants:
         found = family.protocol(name)
-        assert stated(system(found.encoded)) == as_coq_calls_them(found) != set()
+        assert stated(system(found.canonical_json)) == as_coq_calls_them(found) != set()
 
 
 def test_a_theorem_is_about_the_threat_model_under_which_the_claim_is_proved() -> None:
@@ -170,7 +170,7 @@ def test_a_link_in_the_place_of_the_folder_is_refused(out: Path) -> None:
 @pytest.mark.timeout(300)
 def test_coq_compiles_theorems_that_rest_on_nothing(tmp_path: Path) -> None:
     whole = flagging()
-    CoqFiles(whole).written(tmp_path, converted(whole))
+    CoqFiles(whole).write(tmp_path, converted(whole))
     write_makefile(tmp_path, ["variant_main"])
     require_theorems(tmp_path, "variant_main")
 
@@ -193,7 +193,7 @@ def test_coq_compiles_theorems_that_rest_on_nothing(tmp_path: Path) -> None:
 )
 def test_coq_compiles_nothing_that_is_not_proved(tmp_path: Path, file: str, old: str, new: str) -> None:
     whole = flagging()
-    CoqFiles(whole).written(tmp_path, converted(whole))
+    CoqFiles(whole).write(tmp_path, converted(whole))
     write_makefile(tmp_path, ["variant_main"])
     require_refusal(tmp_path, "variant_main", file, old, new)
 
@@ -234,7 +234,7 @@ def renamed(name: str) -> Protocol:
 
 
 def hostile(name: str) -> System:
-    return system(renamed(name).encoded)
+    return system(renamed(name).canonical_json)
 
 
 def certified_claims(whole: System) -> dict[str, list[ConvertedCertificate]]:
@@ -262,24 +262,24 @@ def test_names_are_the_same_every_time(name: str) -> None:
 def _expected_to_fall() -> System:
     plain = protocol()
     claims = (replace(each, under=(), fails_under=each.under) for each in plain.claims)
-    return system(replace(plain, claims=tuple(claims)).encoded)
+    return system(replace(plain, claims=tuple(claims)).canonical_json)
 
 
 def test_where_nothing_is_claimed_to_hold_there_is_no_file_of_theorems(tmp_path: Path) -> None:
     whole = _expected_to_fall()
-    assert CoqFiles(whole).written(tmp_path, {layer.threat: [] for layer in whole.layers}) == 0
+    assert CoqFiles(whole).write(tmp_path, {layer.threat: [] for layer in whole.layers}) == 0
     assert not list(tmp_path.glob("theorems_*.v"))
     assert (tmp_path / "spec_variant_main.v").is_file()
     stated = tmp_path / "stated"
     stated.mkdir()
-    assert CoqFiles(flagging()).written(stated, converted(flagging())) == 3
+    assert CoqFiles(flagging()).write(stated, converted(flagging())) == 3
 
 
 def test_a_claim_that_no_layer_has_is_not_left_out(tmp_path: Path) -> None:
     whole = flagging()
     lost = replace(whole, layers=whole.layers[:1])
     with pytest.raises(SpecificationError, match="no layer proves 'none' under 'nobody'"):
-        CoqFiles(lost).written(tmp_path, converted(whole))
+        CoqFiles(lost).write(tmp_path, converted(whole))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -289,7 +289,7 @@ def test_a_claim_that_no_layer_has_is_not_left_out(tmp_path: Path) -> None:
 def test_coq_compiles_them(name: str, tmp_path: Path) -> None:
     whole = hostile(name)
     files = CoqFiles(whole)
-    files.written(tmp_path, certified_claims(whole))
+    files.write(tmp_path, certified_claims(whole))
     write_makefile(tmp_path, [files.name])
     ran = compiled(tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr

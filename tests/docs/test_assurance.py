@@ -666,7 +666,7 @@ PAGE = compositions_page(FOUND, implied)
 
 def test_every_bond_is_shown_with_both_formulas() -> None:
     for composition in FOUND:
-        for bond in composition.built():
+        for bond in composition.build():
             assert f"\n### {bond.bond.name}\n" in PAGE
             for term in (*bond.assumed.values(), *bond.read.values()):
                 assert "\n".join(show_lines(term)) in PAGE

@@ -65,7 +65,7 @@ def test_an_assumption_that_is_dropped_from_the_specification_agrees(workers: Wo
     protocol = club("draft")
     for name, needed in (("nobody listed steals", True), ("the founder is listed or not", False)):
         weaker = replace(protocol, axioms=tuple(each for each in protocol.axioms if each.name != name))
-        assert prove(weaker, jobs=1, workers=workers).claim("no-thief").proved is not needed
+        assert prove(weaker, jobs=1, workers=workers).claim("no-thief").is_proved is not needed
 
 
 def test_of_two_that_are_each_enough_one_is_left_and_neither_is_necessary(workers: Workers) -> None:

@@ -262,7 +262,7 @@ class _Comparison:
 
     def _told(self, row: Result, kind: str, truth: str, witness: Witness | None = None) -> Disagreement:
         what = f"{row.kind} {row.claim} under {row.threat or 'any'} in {row.variant}, by {row.engine}"
-        return Disagreement(kind, what, f"{row.shown}: {row.detail}", truth, witness)
+        return Disagreement(kind, what, f"{row.verdict_text}: {row.detail}", truth, witness)
 
     def _false(self, row: Result, answers: Answers, kind: str) -> Iterator[Disagreement]:
         witness = answers.violated.get((row.claim, _threat(row.threat)))
@@ -375,7 +375,7 @@ def _untrue_in_the_end(campaign: CampaignOutcome, protocol: Protocol) -> Iterato
         if wrong.get(row.verdict, row.verdict is Verdict.ERROR):
             what = f"liveness {row.claim} under {row.threat} in {row.variant}, by {row.engine}"
             truth = f"with {EXPLORED} elements of each sort: {', '.join(sorted(found)) or 'nothing'}"
-            yield Disagreement(f"{row.verdict} in the end", what, f"{row.shown}: {row.detail}", truth)
+            yield Disagreement(f"{row.verdict} in the end", what, f"{row.verdict_text}: {row.detail}", truth)
 
 
 BEGINS = "the waiting begins"

@@ -63,7 +63,7 @@ def test_every_claim_is_proved_wherever_it_is_made(
     record_property("verifies", ", ".join(f"{protocol.id}-{claim.requirement}" for claim in protocol.claims))
     made = {(claim, threat.id) for threat in protocol.threats for claim in travelling.stated(protocol, threat.id)}
     assert set(found) == made
-    assert {pair: proof.missing for pair, proof in found.items() if not proof.proved} == {}
+    assert {pair: proof.missing for pair, proof in found.items() if not proof.is_proved} == {}
 
 
 def test_no_claim_is_left_unstated(proofs: tuple[Protocol, Proofs]) -> None:

@@ -133,7 +133,7 @@ def test_what_survives_is_proved(variant: str) -> None:
     protocol = SOURCE.protocol(variant)
     below = "engine-per-holder" if variant.endswith("engine") else "sealed-under-master"
     proofs = try_claims(protocol, hints=load_hints(SOURCE.protocol(below)), jobs=1).claims
-    assert {pair: proof.missing for pair, proof in proofs.items() if not proof.proved} == {}
+    assert {pair: proof.missing for pair, proof in proofs.items() if not proof.is_proved} == {}
     assert {claim for claim, threat in proofs if threat == COLLUSION} >= SURVIVE[variant]
     used = {used for proof in proofs.values() for used in proof.assumptions}
     assert DONE_WITHOUT[variant] not in used
@@ -155,7 +155,7 @@ def test_what_clocks_and_limits_promise_survives_a_leaked_device_key() -> None:
     """Clock, leases and counts are the orchestrator's and the senders' own: no GPU is asked."""
     protocol = SOURCE.protocol("leaked-device-timed")
     found = try_claims(protocol, [protocol.threat(COLLUSION)], jobs=1).claims
-    proved = {claim for (claim, _), proof in found.items() if proof.proved}
+    proved = {claim for (claim, _), proof in found.items() if proof.is_proved}
     assert proved == {"key-lifetime", "fresh-attestation", "bounded-custody"}
 
 
@@ -272,7 +272,7 @@ def test_every_timed_claim_is_proved_wherever_it_is_made(
     record_property("verifies", ", ".join(f"{FAMILY.id}-{protocol.claim(name).requirement}" for name in sorted(CLAIMS)))
     found = try_claims(protocol, jobs=1).claims
     assert set(found) == {(claim, threat) for claim in CLAIMS for threat in THREATS}
-    assert {pair: proof.missing for pair, proof in found.items() if not proof.proved} == {}
+    assert {pair: proof.missing for pair, proof in found.items() if not proof.is_proved} == {}
 
 
 @timed
@@ -423,7 +423,7 @@ def test_every_claim_is_proved(variant: str) -> None:
     found = try_claims(protocol).claims
     made = [(claim, threat.id) for threat in protocol.threats for claim in stated(protocol, threat.id)]
     assert ("confidentiality", COLLUSION) in made
-    assert [pair for pair in made if not found[pair].proved] == []
+    assert [pair for pair in made if not found[pair].is_proved] == []
 
 
 def test_a_confined_holder_is_claimed_never_to_see_the_model() -> None:
@@ -495,7 +495,7 @@ def test_where_keys_follow_from_keys_honest_data_is_learned(variant: str) -> Non
 def test_a_reset_before_every_journey_keeps_data_confidential() -> None:
     protocol = SOURCE.protocol("reset")
     proof = houdini(protocol, protocol.threat(COLLUSION), claims=["confidentiality"])
-    assert proof.claim("confidentiality").proved
+    assert proof.claim("confidentiality").is_proved
 
 
 @pytest.mark.slow
@@ -514,7 +514,7 @@ def test_an_inner_key_helps_against_recording() -> None:
     claims = stated(protocol, "recording")
     proof = houdini(protocol, protocol.threat("recording"), claims=claims)
     assert "confidentiality" in claims
-    assert [name for name in claims if not proof.claim(name).proved] == []
+    assert [name for name in claims if not proof.claim(name).is_proved] == []
 
 
 @pytest.mark.slow

@@ -61,7 +61,7 @@ def test_each_property_of_a_ring_and_a_chain_is_proved_by_all_the_steps_that_it_
     protocol, live = SOURCES[id].protocol(), PROPERTIES[id, name]
     assert by_fairness(protocol, live).fair == live.fair
     for action in live.fair:
-        assert not by_fairness(protocol, live.fair_to(each for each in live.fair if each != action)).proved
+        assert not by_fairness(protocol, live.fair_to(each for each in live.fair if each != action)).is_proved
 
 
 # -- a whole round, which one property after the other brings about --------------------------------------------------
@@ -162,7 +162,7 @@ def test_each_property_rests_on_all_that_it_names(variant: str) -> None:
     for live in SOURCE.protocol(variant).liveness:
         assert by_fairness(SOURCE.protocol(variant), live, _proofs(variant)).fair == live.fair
         if live.given:
-            assert not by_fairness(SOURCE.protocol(variant), replace(live, given=()), _proofs(variant)).proved
+            assert not by_fairness(SOURCE.protocol(variant), replace(live, given=()), _proofs(variant)).is_proved
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _report(result, options)
     if options.save_hints:
         _save(results)
-    return 1 if any(result.failed for result in results) else 0
+    return 1 if any(result.failures for result in results) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,9 +109,9 @@ def _report(result: ProofResult, options: argparse.Namespace) -> None:
     under = result.threat.id if result.threat else "any threat model"
     work = sum(answer.seconds for answer in result.answers.values())
     _say(f"{under}: {said} in {result.seconds:.1f} s ({work:.1f} s of solving; {result.solver})")
-    if result.failed:
+    if result.failures:
         _say("")
-        _matrix(result.failed)
+        _matrix(result.failures)
     if options.smt:
         first = next(iter(result.answers))
         Path(options.smt).write_text(result.obligations[first].smtlib(), encoding="utf-8")
@@ -120,7 +120,7 @@ def _report(result: ProofResult, options: argparse.Namespace) -> None:
             _say(f"  {answer.id}: {answer.outcome}; {', '.join(answer.core)}")
     for answer in sorted(result.answers.values(), key=lambda each: -each.seconds)[: options.slow]:
         _say(f"  {answer.seconds:7.3f} s  {answer.id} (attempt {answer.attempt})")
-    for answer in result.failed[: options.cti]:
+    for answer in result.failures[: options.cti]:
         found = None
         if answer.outcome is SolverOutcome.REFUTED:
             found = counterexample(result.obligations[answer.id])

@@ -53,7 +53,7 @@ def outcome_of(found: Exploration, protocol: Protocol, compiled: bool) -> tuple[
 def in_pieces(explored: Callable[..., Exploration], folder: Path, more: int) -> tuple[Exploration, int]:
     """Run a search that stops after some more states than last time, until it stops no more; return the runs, too."""
     for run in range(RUNS):
-        found = explored(saved=Checkpoint(folder).saved("it"), caps=Caps(states=1 + more * (1 + run)))
+        found = explored(saved=Checkpoint(folder).for_instance("it"), caps=Caps(states=1 + more * (1 + run)))
         if found.complete:
             return found, run
     raise AssertionError("it never ends")

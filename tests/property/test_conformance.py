@@ -60,7 +60,7 @@ def _walk(draw: st.DrawFn, judge: Interpreter) -> list[TraceStep]:
     """Draw a trace: mostly steps that are enabled, then and now one that need not be."""
     state, steps = judge.initial(), []
     for _ in range(draw(st.integers(1, 6))):
-        enabled = list(itertools.islice(judge.enabled(state), 20))
+        enabled = list(itertools.islice(judge.enabled_steps(state), 20))
         if enabled and draw(st.integers(0, 4)) > 0:
             action, env = draw(st.sampled_from(enabled))
             state = judge.step(state, action, env)

@@ -104,7 +104,7 @@ def _judged_export(sample: random_protocols.Sample) -> Exploration:
 
 def _spin_agrees(sample: random_protocols.Sample, *, observed: bool) -> None:
     judged = _judged_export(sample)
-    seen = EXPLICIT.observed(sample.protocol, sample.instance, Caps()) if observed else None
+    seen = EXPLICIT.observe(sample.protocol, sample.instance, Caps()) if observed else None
     written = ground(
         sample.protocol,
         sample.instance,
@@ -205,7 +205,7 @@ class Runs:
                 raise TooManyError
             made = (
                 ((action.name, tuple(sorted(env.items()))), judge.step(state, action, env))
-                for action, env in judge.enabled(state)
+                for action, env in judge.enabled_steps(state)
             )
             self.steps[state] = {(taken, after) for taken, after in made if after != state}
             waiting += [after for _, after in self.steps[state]]

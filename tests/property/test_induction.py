@@ -131,9 +131,11 @@ def test_a_structure_is_the_state_that_the_judge_goes_on_from(case: Case) -> Non
     found = _structure(case)
     judge = Interpreter(case.protocol, found.instance(case.protocol))
     assert found.state(case.protocol) == case.before
-    assert found.chosen(Purpose.PARAMETER, case.action.params) == case.env
-    after = judge.fire(found.state(case.protocol), case.action, found.chosen(Purpose.PARAMETER, case.action.params))
-    assert after == case.after() == found.moved(after).state(case.protocol)
+    assert found.elements_for(Purpose.PARAMETER, case.action.params) == case.env
+    after = judge.fire(
+        found.state(case.protocol), case.action, found.elements_for(Purpose.PARAMETER, case.action.params)
+    )
+    assert after == case.after() == found.with_state(after).state(case.protocol)
     assert judge.holds(case.formula, after) == case.judge().holds(case.formula, case.after())
 
 
@@ -243,11 +245,11 @@ def test_a_solver_that_reads_the_texts_answers_as_the_proof_engine_does(sample: 
 @few
 def test_a_protocol_is_read_back_from_its_encoding(sample: Sample) -> None:
     protocol = replace(sample.protocol, lemmas=sample.invariants, goals=sample.goals)
-    read = decode(protocol.encoded)
+    read = decode(protocol.canonical_json)
     assert set(read.symbols) == set(SYMBOLS)
     assert set(read.sorts) == set(protocol.sorts)
     assert replace(read, symbols=protocol.symbols, sorts=protocol.sorts) == protocol
-    assert read.encoded == protocol.encoded
+    assert read.canonical_json == protocol.canonical_json
     assume(_is_certified(protocol))
     ours, theirs = ([Writer().text(each) for each in obligations(layers(p)[0])] for p in (protocol, read))
     assert ours == theirs
@@ -276,7 +278,7 @@ def _violated(sample: Sample) -> set[str]:
 def test_what_is_proved_is_never_violated(sample: Sample) -> None:
     protocol = _claiming(sample)
     result = prove(protocol, jobs=1, rlimit=BUDGET)
-    proved = {claim.name for claim in protocol.claims if result.claim(claim.name).proved}
+    proved = {claim.name for claim in protocol.claims if result.claim(claim.name).is_proved}
     survived = houdini(protocol, jobs=1, rlimit=BUDGET, baselines=[result])
     assert proved <= set(survived.surviving)
     assume(survived.surviving)
@@ -289,7 +291,7 @@ def test_every_refutation_has_a_state_that_shows_it(sample: Sample) -> None:
     """The state is checked by evaluation before it is returned."""
     protocol = _claiming(sample)
     result = prove(protocol, jobs=1, rlimit=BUDGET)
-    refuted = [answer.id for answer in result.failed if answer.outcome is SolverOutcome.REFUTED]
+    refuted = [answer.id for answer in result.failures if answer.outcome is SolverOutcome.REFUTED]
     assume(refuted)
     found = counterexample(result.obligations[refuted[0]], BUDGET)
     assert found is not None

@@ -171,7 +171,7 @@ def by_brute_force(subject: Twins, split: frozenset[str]) -> Found:
 
 def _labelled(judge: Interpreter, state: State, own: Mapping[str, tuple[str, ...]]) -> dict[Label, set[State]]:
     found: dict[Label, set[State]] = {}
-    for action, env in judge.enabled(state):
+    for action, env in judge.enabled_steps(state):
         public = tuple(sorted((name, value) for name, value in env.items() if name not in own[action.name]))
         found.setdefault((action.name, public), set()).add(judge.fire(state, action, env))
     return found
@@ -189,7 +189,7 @@ def in_the_product(subject: Twins, runs: language.TwoRuns) -> Found:
     states, waiting = {start}, [start]
     while waiting:
         state = waiting.pop()
-        for action, env in judge.enabled(state):
+        for action, env in judge.enabled_steps(state):
             after = judge.fire(state, action, env)
             if after not in states:
                 states.add(after)

@@ -359,7 +359,7 @@ def _walk(judge: Interpreter, choices: list[int]) -> tuple[TraceStep, ...]:
     """Return a run of the protocol, made by choices among the steps that are possible."""
     state, steps = judge.initial(), []
     for choice in choices:
-        possible = list(judge.enabled(state))
+        possible = list(judge.enabled_steps(state))
         if not possible:
             break
         action, env = possible[choice % len(possible)]
@@ -387,12 +387,12 @@ def test_rules_are_tried_wherever_they_may_add_something(sample: Sample, choices
     judge = Interpreter(sample.protocol, sample.instance)
     state = judge.initial()
     for choice in choices:
-        possible = list(judge.enabled(state))
+        possible = list(judge.enabled_steps(state))
         if not possible:
             break
         action, env = possible[choice % len(possible)]
         step = TraceStep(action.name, action.by.name, tuple(env.items()))
-        (_, *derived), after = judge.expanded(state, step)
+        (_, *derived), after = judge.step_with_deductions(state, step)
         assert after == _saturated(judge, judge.fire(state, action, env))
         state = judge.fire(state, action, env)
         for each in derived:

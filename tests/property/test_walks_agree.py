@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.engine import EXPLICIT
-from carnet_check.engines.explicit.layout import changes
+from carnet_check.engines.explicit.layout import reads_mutable_symbol
 from carnet_check.engines.explicit.model import CompiledStep, build
 from carnet_check.engines.explicit.queries import Draw
 from carnet_check.engines.explicit.walking import PackedWalks, walk
@@ -114,7 +114,7 @@ def test_the_interpreter_reaches_every_state_and_changes_nothing_where_a_walk_en
     stuck = [states for states in paths if len(states) - 1 < 12]
     assert run.stuck == len(stuck)
     for states in stuck:
-        assert all(judge.step(states[-1], action, env) == states[-1] for action, env in judge.enabled(states[-1]))
+        assert all(judge.step(states[-1], action, env) == states[-1] for action, env in judge.enabled_steps(states[-1]))
 
 
 # -- what is found --------------------------------------------------------------------------------
@@ -182,7 +182,9 @@ def test_what_is_said_of_guards_is_what_the_states_show(each: Sample, seed: int,
         seen = found.actions[step.action.name]
         for name, guard in seen.guards.items():
             assert guard == _brute(judge, step, name, states), f"{step.action.name}: {name}"
-        assert seen.enabled == any(step.action.name == action.name for s in states for action, _ in judge.enabled(s))
+        assert seen.enabled == any(
+            step.action.name == action.name for s in states for action, _ in judge.enabled_steps(s)
+        )
 
 
 def _affordable(each: Sample, step: CompiledStep, state: State) -> bool:
@@ -205,7 +207,9 @@ def _brute(judge: Interpreter, step: CompiledStep, name: str, states: list[State
             and all(judge.holds(term, state, env) for other, term in judged.items() if other != name)
             for env in _arguments(step, state, set(step.choices))
         )
-    return GuardCoverage(held, failed, alone, decided=not any(map(changes, (g.formula for g in _named(step, name)))))
+    return GuardCoverage(
+        held, failed, alone, decided=not any(map(reads_mutable_symbol, (g.formula for g in _named(step, name))))
+    )
 
 
 def _named(step: CompiledStep, name: str) -> Iterator[Guard]:

@@ -25,7 +25,7 @@ from carnet_spec.protocols.gpu_travelling import vocabulary as job
 from docs._ext.carnet_pages.bond_status import BondStatus, judge
 
 FOUND = {composition.id: composition for composition in compositions()}
-BONDS = {f"{id}: {bond.bond.name}": bond for id, each in FOUND.items() for bond in each.built()}
+BONDS = {f"{id}: {bond.bond.name}": bond for id, each in FOUND.items() for bond in each.build()}
 #: What is passed on as it is; all others are implied.
 EQUAL = {"travelling-over-fastrack: counters do not wrap", "ring-of-travelling: certificates tell"}
 #: Bonds of which so many parts hold by the reading alone.
@@ -79,14 +79,14 @@ LOST = {
 def test_a_design_that_lacks_a_defence_breaks_a_bond(variant: str) -> None:
     id, bond, said = LOST[variant]
     with pytest.raises(SpecificationError, match=rf"{id}, bond '{bond}' \(\w+\.py:\d+\): .*{said}"):
-        FOUND[id].built({End.LOWER: variant})
+        FOUND[id].build({End.LOWER: variant})
 
 
 def test_a_ring_that_lacks_a_defence_breaks_a_bond() -> None:
     with pytest.raises(
         SpecificationError, match=r"bond 'hops give nothing away' .*: claim confidentiality .* does not hold"
     ):
-        FOUND["ring-of-travelling"].built({End.UPPER: "unattested"})
+        FOUND["ring-of-travelling"].build({End.UPPER: "unattested"})
 
 
 def test_what_is_said_not_to_follow_does_not() -> None:
@@ -102,7 +102,7 @@ def test_what_is_said_not_to_follow_does_not() -> None:
     def spent(a: link.Agent, k: link.Key, v: link.Position) -> Formula:
         return link.spent(a, k, move, v)
 
-    (world,) = composition.built()[0].hypotheses_by_threat.values()
+    (world,) = composition.build()[0].hypotheses_by_threat.values()
     read = reading.translate(lemma.formula)
     assert able(ComparesFormulas).contradictory({**world, "goal": negation(read)}) is False
 
@@ -115,7 +115,7 @@ def _terms(composition: Composition, bond: BuiltBond) -> Iterator[tuple[Protocol
 
 @pytest.mark.parametrize("id", FOUND)
 def test_what_is_compared_is_what_the_protocols_say(id: str) -> None:
-    for bond in FOUND[id].built():
+    for bond in FOUND[id].build():
         for protocol, said, term in _terms(FOUND[id], bond):
             kind, _, name = said.partition(" ")
             invariants = {each.name: each.formula for each in protocol.invariants}

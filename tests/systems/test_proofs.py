@@ -76,7 +76,7 @@ def proofs_of(id: str) -> ClaimProofs:
 
 def assert_proved(proofs: ClaimProofs, expected: set[tuple[str, str]]) -> None:
     assert set(proofs.claims) == expected
-    assert {pair: proof.missing for pair, proof in proofs.claims.items() if not proof.proved} == {}
+    assert {pair: proof.missing for pair, proof in proofs.claims.items() if not proof.is_proved} == {}
 
 
 @pytest.mark.parametrize(

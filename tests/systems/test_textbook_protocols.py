@@ -62,7 +62,7 @@ def test_every_claim_that_does_not_fall_is_proved(name: str, variant: str) -> No
     proofs = try_claims(protocol, jobs=1).claims
     every = {claim.name for claim in protocol.claims}
     assert {claim for claim, _ in proofs} == every - FALLS.get((name, variant), set())
-    assert {pair: proof.missing for pair, proof in proofs.items() if not proof.proved} == {}
+    assert {pair: proof.missing for pair, proof in proofs.items() if not proof.is_proved} == {}
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -178,6 +178,6 @@ def test_no_lemma_can_be_left_out(name: str, variant: str, unneeded: set[str]) -
     def proves_all_without(lemma: Invariant) -> bool:
         others = tuple(each for each in protocol.lemmas if each is not lemma)
         found = try_claims(replace(protocol, lemmas=others), hints=hints, workers=solver)
-        return all(proof.proved for proof in found.claims.values())
+        return all(proof.is_proved for proof in found.claims.values())
 
     assert {lemma.name for lemma in protocol.lemmas if proves_all_without(lemma)} == unneeded

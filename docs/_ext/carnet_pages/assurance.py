@@ -12,7 +12,7 @@ from typing import Any
 
 from carnet_spec.language import Action, Claim, Eventually, Family, LemmaClaim, Protocol, SpecificationError
 from carnet_spec.language.printing import fair_steps
-from carnet_spec.language.requirements import Level, Requirement, cited
+from carnet_spec.language.requirements import Level, Requirement, references_of
 
 from . import citations
 from .junit import JUNIT, Ran, TestRun
@@ -145,7 +145,7 @@ def _used(protocol: Protocol) -> list[str]:
     """Return the ids that a protocol cites, without the assumptions that it lists and does not make."""
     made = {axiom.assumption for axiom in protocol.axioms} | {each.id for each in protocol.assumptions if each.built_in}
     listed = {each.id for each in protocol.assumptions}
-    return [id for id in cited(protocol) if id in made or id not in listed]
+    return [id for id in references_of(protocol) if id in made or id not in listed]
 
 
 def _case(family: str, requirement: Requirement, drafts: Iterable[Protocol], ran: TestRun, code: Places | None) -> Case:

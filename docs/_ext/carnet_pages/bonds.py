@@ -48,7 +48,7 @@ def compositions_page(found: Iterable[Composition], judge: Judge) -> str:
 
 
 def _composition(composition: Composition, judge: Judge) -> Iterator[str | Lines]:
-    bonds = composition.built()
+    bonds = composition.build()
     found = [_holding(composition, judge(bond)) for bond in bonds]
     standings = [each.standing for each in found]
     upper, lower = composition.families[End.UPPER], composition.families[End.LOWER]
@@ -152,7 +152,7 @@ def _meanings(bond: BuiltBond) -> Iterator[Sequence[str]]:
     spoken = {symbol for term in bond.assumed.values() for symbol in symbols_of(term)}
     for symbol in sorted(spoken, key=lambda symbol: symbol.name):
         meaning = reading.meaning(symbol)
-        place, _, said = meaning.shown.partition(" is ")
+        place, _, said = meaning.display.partition(" is ")
         yield code(place), code(said), prose(meaning.says or _of_glue(reading.glue, symbols_of(meaning.body)))
 
 

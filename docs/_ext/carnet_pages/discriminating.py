@@ -126,7 +126,7 @@ def _proved(design: Design, protocol: Protocol, threat: str, claims: Sequence[st
     """Prove what can be proved; what does not touch the weakness is taken over from the proof without it."""
     unchanged = _proof(TIMED if design.variant == TIMED else MAIN, threat)
     found = houdini(protocol, protocol.threat(threat), baselines=unchanged, claims=claims, jobs=1)
-    return tuple(name for name in claims if found.claim(name).proved)
+    return tuple(name for name in claims if found.claim(name).is_proved)
 
 
 @cache

@@ -94,7 +94,7 @@ def _instances(
         for change in changes:
             changed = change.made_in(changed)
         judge = Interpreter(protocol, changed)
-        if judge.violated(dropped) and not judge.violated((*protocol.axioms, *threat.axioms)):
+        if judge.violated_axioms(dropped) and not judge.violated_axioms((*protocol.axioms, *threat.axioms)):
             found += 1
             yield changed, " and ".join(each.says for each in changes) or "nothing"
         if found == MOST_INSTANCES:

@@ -133,7 +133,7 @@ class Judge:
         found: dict[str, int] = {}
         for size in sizes(self.source.family, weakened.variant):
             left = tuple(name for name in cell.standing if name not in found)
-            scope = scope_of(self.source, weakened, cell.threat.id, size, left).shared
+            scope = scope_of(self.source, weakened, cell.threat.id, size, left).shared_part
             task = Search(
                 reference=self.source.reference,
                 variant=weakened.variant,
@@ -159,7 +159,7 @@ class Judge:
             return set()
         known = (self._proof(weakened.variant, cell.threat.id), self._proof(weakened.variant, ""))
         found = houdini(weakened, cell.threat, baselines=known, claims=left, jobs=1)
-        return {name for name in left if found.claim(name).proved}
+        return {name for name in left if found.claim(name).is_proved}
 
     def _proof(self, variant: str, threat: str) -> ProofResult:
         """Prove a whole design under a threat model, or what needs none."""

@@ -231,7 +231,7 @@ def minimal_sets(account: Account, claims: Collection[str]) -> Iterator[Minimal]
     """Yield, for each of ``claims`` that is proved, a minimal set of elements for its proof."""
     protocol, proof = account.proof.protocol, account.proof
     stated = {name: protocol.claim(name).checked.name for name in claims}
-    proved = {name: invariant for name, invariant in stated.items() if proof.claim(name).proved}
+    proved = {name: invariant for name, invariant in stated.items() if proof.claim(name).is_proved}
     used = {name: account.used(invariant) for name, invariant in proved.items()}
     single = {
         element: account.without((element,), {proved[name] for name in proved if element in used[name]})

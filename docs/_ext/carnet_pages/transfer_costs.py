@@ -142,8 +142,8 @@ WAYS: Final = {
         partial(_there_and_back, Stage.PCIE, _BATCH.results_needed, _BATCH.inputs),
     ),
     "coded-private-ml": WayOfData(
-        f"{len(_CODE.blocks)} blocks and {len(_CODE.random)} random one, "
-        f"coded for the {_CODE.results_needed(_DEGREE)} workers that a polynomial of degree {_DEGREE} needs, and results",
+        f"{len(_CODE.blocks)} blocks and {len(_CODE.random)} random one, coded for the "
+        f"{_CODE.results_needed(_DEGREE)} workers that a polynomial of degree {_DEGREE} needs, and results",
         partial(_there_and_back, Stage.NETWORK, _CODE.results_needed(_DEGREE), len(_CODE.blocks)),
     ),
     "sgx-lkl": WayOfData("a hand-over whose bound is the buffer: as long for a holder with less", _framed),

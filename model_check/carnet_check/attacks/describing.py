@@ -17,8 +17,8 @@ from carnet_check.wording import (
     fill_places,
     is_deduction,
     knower_of,
+    knowledge_of,
     knowledge_symbols,
-    known,
     narrate,
     reasons,
 )
@@ -52,7 +52,7 @@ def describe_attack(
     story = narrate(judge.protocol, states, trace, full, remarks)
     why = [f"  {line}" for line in reasons(judge, failing, trace, states)]
     lines = [part for line in [*story, "", *why] for part in wrap_line(line)]
-    facts_of = known(judge.protocol, states[-1])
+    facts_of = knowledge_of(judge.protocol, states[-1])
     if facts_of:
         indent = max(len(name) for name in facts_of) + 8
         lines += ["", "  known at the end"]
@@ -141,8 +141,8 @@ def _shown_steps(protocol: Protocol, names: _PartyNames, states: Sequence[State]
             actor=names.actor(action, step, before) or action.by.name,
             arrow=names.arrow(action, step, before),
             changes=tuple(changes(protocol, before, after)),
-            learned=names.of_knowers(known(protocol, after, before)),
-            known=names.of_knowers(known(protocol, after)),
+            learned=names.of_knowers(knowledge_of(protocol, after, before)),
+            known=names.of_knowers(knowledge_of(protocol, after)),
         )
 
 

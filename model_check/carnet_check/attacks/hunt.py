@@ -16,7 +16,7 @@ from carnet_check.engines.interface import Explores, ProvesWeakened
 from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.extent import available_memory, refuse_instance
-from carnet_check.loading.families import NO_THREAT, Source, unknown
+from carnet_check.loading.families import NO_THREAT, Source, unknown_name
 from carnet_check.loading.scope import scope_of
 from carnet_check.minimise import minimise
 from carnet_check.results import Verdict
@@ -96,7 +96,7 @@ def attack_target(
     Raises UsageError if something that is named does not exist, or the combination makes no sense.
     """
     base = variant or _base(source, without)
-    source.sound(base)
+    source.sound_variant(base)
     protocol = source.protocol(base, without)
     model = _threat(source, protocol, threat)
     if every_claim:
@@ -131,7 +131,7 @@ def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progre
             why = _redundant(target, jobs, progress, quickly=profile is not last)
             if why:
                 return Hunt(target, Verdict.PROVED, _only(target), why, stages=tuple(stages))
-    covered = "; ".join(f"{found.search.profile.name}: {found.covered}" for found in stages)
+    covered = "; ".join(f"{found.search.profile.name}: {found.description}" for found in stages)
     detail = f"neither attacked nor proved; searched {covered}"
     return Hunt(target, Verdict.UNKNOWN, _only(target), detail, stages=tuple(stages))
 
@@ -171,7 +171,7 @@ def _threat(source: Source, protocol: Protocol, name: str) -> Threat:
         return NO_THREAT
     known = {threat.id: threat for threat in protocol.threats}
     if name and name not in known:
-        raise UsageError(unknown("threat model", name, protocol.id, known))
+        raise UsageError(unknown_name("threat model", name, protocol.id, known))
     weakest = min(reversed(protocol.threats), key=lambda threat: len(threat.axioms))
     return known[name] if name else known.get(source.family.default_threat, weakest)
 
@@ -201,7 +201,7 @@ def _claims(protocol: Protocol, threat: Threat, name: str) -> tuple[str, ...]:
     stated = {claim.name: claim for claim in protocol.claims}
     if name:
         if name not in stated:
-            raise UsageError(unknown("claim", name, protocol.id, stated))
+            raise UsageError(unknown_name("claim", name, protocol.id, stated))
         claim = stated[name]
         if claim.declared:
             raise UsageError(f"claim '{name}' is declared but not stated yet, so it cannot be attacked")
@@ -231,7 +231,7 @@ def _claims_named(protocol: Protocol, threat: Threat) -> tuple[str, ...]:
 
 
 def _search(target: AttackTarget, profile: Profile, caps: Caps, progress: Say) -> Coverage:
-    scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims).shared
+    scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims).shared_part
     memory = available_memory() if caps.memory is None else caps.memory
     for instance, _ in scope.instances:
         refuse_instance(target.protocol, instance, memory)

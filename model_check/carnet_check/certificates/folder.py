@@ -316,7 +316,7 @@ class RequiredClaim:
     rests_on: tuple[str, ...] = ()
     declared: bool = False
 
-    def judged(self, unproved: Collection[str]) -> Pair:
+    def pair_given(self, unproved: Collection[str]) -> Pair:
         """Return the pair; it is proved if it needs none of the variant's ``unproved`` obligations."""
         if self.pair.why:
             return self.pair

@@ -262,7 +262,7 @@ class Judge:
             self._judged[asked] = self._why_refused(self._bound(obligation, entry, used))
         return self._judged[asked]
 
-    def bound(self, obligation: Provable, entry: Entry | None) -> Bound | str:
+    def bind(self, obligation: Provable, entry: Entry | None) -> Bound | str:
         """Return a certificate with the present text of its obligation, or why it is not bound to that text."""
         if entry is None:
             return NO_CERTIFICATE
@@ -290,7 +290,7 @@ class Judge:
         return used
 
     def _bound(self, obligation: Provable, entry: Entry, used: tuple[Hypothesis, ...]) -> Bound | str:
-        text = self.writer.stated(obligation, used)
+        text = self.writer.text_of(obligation, used)
         full = digest(text)
         if not entry.is_of(full):
             return "the certificate is stale: it is bound to another text"

@@ -21,7 +21,7 @@ from carnet_check.loading.families import files_of, load
 from carnet_check.report.html import write_gallery
 from carnet_check.report.run_folder import write_attack
 from carnet_check.results import steps_as_json
-from carnet_check.wording import known, narrate, reasons
+from carnet_check.wording import knowledge_of, narrate, reasons
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import lock_folders, require_apart, require_writable_file, write_json, write_text
 from carnet_command.interrupts import track_progress
@@ -193,7 +193,7 @@ def _as_json(result: hunt.Hunt, draw: bool) -> dict[str, Any]:
         value["reason"] = reasons(
             result.judge, target.protocol.claim(result.claim).checked, result.trace, result.states
         )
-        value["known"] = known(target.protocol, last)
+        value["known"] = knowledge_of(target.protocol, last)
         if draw:
             value["mermaid"] = _diagram(result)
     return value
@@ -230,7 +230,9 @@ def _closing(context: click.Context, result: hunt.Hunt, written: tuple[Path, ...
         "VIOLATED": "attack found, minimised and replayed by the interpreter",
         "PROVED": "no attack exists: every claim attacked is proved",
     }.get(str(result.verdict), "no attack found, and none excluded")
-    searched = "; ".join(f"{found.search.profile.name}: {found.instances}, {found.covered}" for found in result.stages)
+    searched = "; ".join(
+        f"{found.search.profile.name}: {found.instances}, {found.description}" for found in result.stages
+    )
     protocol = result.target.protocol
     return common.Closing(
         verdicts={str(result.verdict): 1},

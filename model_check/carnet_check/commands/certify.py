@@ -53,7 +53,7 @@ def certify(
     context.with_resource(lock_folders(place.parent))
     before = load_certificates(place if place.exists() or beside is None else beside)
     names = dict.fromkeys(variants or source.family.with_layers(source.family.main))
-    every = [layers(source.sound(name)) for name in names]
+    every = [layers(source.sound_variant(name)) for name in names]
     for name, found in zip(names, every, strict=True):
         if not any(layer.claims for layer in found):
             raise UsageError(
@@ -82,7 +82,7 @@ def _produced(
     remembers = able(HasProofHints)
     with Workers(jobs) as workers:
         production = Production(source.reference, before, workers, told)
-        made = [production.make(layers, remembers.remembered(layers[0].protocol)) for layers in every]
+        made = [production.make(layers, remembers.stored_hints(layers[0].protocol)) for layers in every]
     return made, production.certificates
 
 
@@ -101,7 +101,7 @@ def _write_folder(out: Path, every: Sequence[tuple[Layer, ...]], certificates: C
             if row.digest not in folder.files:
                 folder.add(row.digest, row.smtlib)
             cells.append(row.cells())
-        write_protocol(out / SYSTEMS / f"{as_file_name(protocol.variant)}.json", protocol.encoded)
+        write_protocol(out / SYSTEMS / f"{as_file_name(protocol.variant)}.json", protocol.canonical_json)
     folder.close(index(cells))
 
 

@@ -31,7 +31,7 @@ from carnet_spec.language import (
 )
 from carnet_spec.language.notation import binders, show_lines
 from carnet_spec.language.printing import fair_steps, show_action, show_axiom, show_goal, show_symbol
-from carnet_spec.language.requirements import cited
+from carnet_spec.language.requirements import references_of
 
 _PLACE = re.compile(r"\{(\w+)\}")  #: A place for a parameter in the sentence of a step.
 #: Who may read a symbol, by its kind; of a state its role may.
@@ -77,7 +77,7 @@ def completions(source: Source, of: str) -> list[str]:
         return stated
     for part in parts:
         ids = [*(threat.id for threat in part.threats), *(defence.id for defence in part.defences)]
-        stated += [*_names_of(part.goals, part.liveness, part.actions), *ids, *cited(part)]
+        stated += [*_names_of(part.goals, part.liveness, part.actions), *ids, *references_of(part)]
     family = source.family
     designs = [*family.variants, *family.profiles]
     more = [*(finding.id for finding in family.findings), *(service.id for service in family.services)]
@@ -198,7 +198,7 @@ def _named(source: Source, protocol: Protocol) -> Iterator[tuple[str, str, _Make
         yield "liveness property", live.name, partial(_liveness, protocol.id, shown, live)
     for threat in protocol.threats:
         yield "threat model", threat.id, partial(_threat, protocol.id, shown, threat)
-    for id, names in cited(protocol).items():
+    for id, names in references_of(protocol).items():
         yield "requirement", id, partial(_requirement, source, protocol, shown, id, names)
     for action in protocol.actions:
         yield "rule" if action.deduction else "action", action.name, partial(_action, protocol.id, shown, action)

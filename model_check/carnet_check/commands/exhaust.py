@@ -11,7 +11,7 @@ import click
 
 from carnet_check.commands.common import json_option, protocol_argument, say, threats_option, variants_option
 from carnet_check.coq import program as coq_program
-from carnet_check.engines.exploration import premises_of
+from carnet_check.engines.exploration import premise_goals
 from carnet_check.engines.interface import ListsStates, Plan
 from carnet_check.engines.registry import able
 from carnet_check.errors import UsageError
@@ -187,4 +187,4 @@ def _one(
 def _sought(source: Source, plan: Plan, profile: Profile, invariants: list[Invariant]) -> list[Goal]:
     """Return the goals that `carnet verify` looks for besides the claims, so that the same states are visited."""
     near = [goal for goal in plan.protocol.goals if source.family.is_within(goal, profile)]
-    return [*near, *(premise for each in invariants for premise in premises_of(each))]
+    return [*near, *(premise for each in invariants for premise in premise_goals(each))]

@@ -90,10 +90,10 @@ def _entries(name: str) -> list[Entry]:
 
 
 def _unknown(id: str, sources: Sequence[str], every: Sequence[Entry]) -> str:
-    from carnet_check.loading.families import load, unknown
+    from carnet_check.loading.families import load, unknown_name
 
     named = (name if is_carnets_own(name) else load(name).family.id for name in sources)
-    message = unknown("id", id, ", ".join(named), dict.fromkeys(entry.id for entry in every))
+    message = unknown_name("id", id, ", ".join(named), dict.fromkeys(entry.id for entry in every))
     return message.partition(" (known: ")[0] + "; `carnet list` shows most of them"
 
 

@@ -23,7 +23,7 @@ from carnet_check.engines.exploration import (
     Search,
     WalkCoverage,
     Walks,
-    premises_of,
+    premise_goals,
 )
 from carnet_check.engines.exploring.searches import adversary, moves, search_scope, verdict_of
 from carnet_check.engines.interface import Checkpointing, Explores, InThreads
@@ -307,7 +307,7 @@ def _intention(target: AttackTarget, scope: Scope, profile: Profile, walks: Walk
     if walks is not None:
         beside = len(scope.instances) - 1
         more = f"; as many in each of {plural(beside, 'other instance')}" if beside else ""
-        yield from wrap_text("walks", f"{walks.described}, seed {walks.seed}{more}")
+        yield from wrap_text("walks", f"{walks.description}, seed {walks.seed}{more}")
     yield ""
 
 
@@ -359,10 +359,10 @@ def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: W
 
 def _lines(target: AttackTarget, found: Coverage, drawing: Mapping[str, Any]) -> Iterator[str]:
     facts = f"{found.states_per_second:,.0f} states/s, {found.peak_memory_bytes / (1 << 20):,.0f} MiB at most"
-    if not found.walked:
+    if not found.walk_coverage:
         facts = f"{found.transitions:,} transitions, {facts}"
-    beside = f", and {found.beside:,} from other first values" if found.beside and not found.walked else ""
-    yield from wrap_text("covered", f"{found.covered}{beside}; {facts}")
+    beside = f", and {found.beside:,} from other first values" if found.beside and not found.walk_coverage else ""
+    yield from wrap_text("covered", f"{found.description}{beside}; {facts}")
     for claim, trace in found.violations.items():
         expected = " (expected under this threat model)" if _expected(target, claim) else ""
         yield from wrap_text("VIOLATED", f"{claim} after {plural(moves(target.protocol, trace), 'step')}{expected}")
@@ -372,17 +372,17 @@ def _lines(target: AttackTarget, found: Coverage, drawing: Mapping[str, Any]) ->
     if not found.violations:
         yield from wrap_text("violations", f"none of {plural(len(target.claims), 'claim')}")
     idle = [name for name, count in found.fired.items() if not count]
-    if found.walked:
+    if found.walk_coverage:
         yield from walked_lines(target.protocol, found)
     elif idle:
         yield from wrap_text("never taken", ", ".join(idle))
-    if target.protocol.liveness and not found.walked:
+    if target.protocol.liveness and not found.walk_coverage:
         names = ", ".join(live.name for live in target.protocol.liveness)
         yield from wrap_text("not judged", f"{names}: `carnet verify` checks what eventually happens")
     if drawing:
         yield from wrap_text("graph", drawing["detail"])
     yield ""
-    if found.walked:
+    if found.walk_coverage:
         yield from counterexamples(target, found)
 
 
@@ -397,7 +397,7 @@ def _closing(
 ) -> common.Closing:
     return common.Closing(
         verdicts=count_verdicts(verdict_of(found, claim)[0] for claim in target.claims),
-        outcome="every reachable state seen" if found.exhaustive and _whole(found) else found.covered,
+        outcome="every reachable state seen" if found.exhaustive and _whole(found) else found.description,
         strength=f"{explores.name}: {found.strength}",
         budget=budget,
         profile=common.profile_line(found.search.profile.name, walks),
@@ -411,7 +411,7 @@ def _closing(
 
 def _budget(caps: Caps, walks: Walks | None, memory: int | None) -> str:
     states = "no cap on states" if caps.states is None else f"{caps.states:,} states"
-    told = [states if walks is None else walks.described]
+    told = [states if walks is None else walks.description]
     told += [] if caps.seconds is None else [f"{caps.seconds:,.0f} s"]
     return ", ".join([*told, *([] if memory is None else [shown_memory(memory)])])
 
@@ -422,7 +422,7 @@ def _budget(caps: Caps, walks: Walks | None, memory: int | None) -> str:
 
 def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[str, Any]:
     """Return the requested walks, and their coverage."""
-    walked = found.walked or WalkCoverage()
+    walked = found.walk_coverage or WalkCoverage()
     return {
         "asked": walks.number,
         "depth": walks.depth,
@@ -452,7 +452,7 @@ def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[st
 
 def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
     """Yield lines about the coverage of goals, premises, actions and guards, and about what was missed."""
-    walked = found.walked or WalkCoverage()
+    walked = found.walk_coverage or WalkCoverage()
     missed = [name for name in found.search.goals if name not in found.goals]
     yield from _coverage("goals", len(found.search.goals), "reached", missed)
     premises = list(_premises(protocol, found))
@@ -487,7 +487,7 @@ def _steps(protocol: Protocol, found: Coverage, goal: str) -> int | None:
 def _premises(protocol: Protocol, found: Coverage) -> Iterator[tuple[str, int, bool]]:
     """Yield each premise of a claim, with its number, and whether it held in some state."""
     for claim in found.search.claims:
-        for number, premise in enumerate(premises_of(protocol.claim(claim).checked), 1):
+        for number, premise in enumerate(premise_goals(protocol.claim(claim).checked), 1):
             yield claim, number, premise.name in found.goals
 
 

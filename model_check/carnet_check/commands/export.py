@@ -22,7 +22,7 @@ from carnet_check.errors import EngineError, UsageError
 from carnet_check.exports.obligation_index import COLUMNS, Cores, index, rows
 from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
 from carnet_check.loading.extent import available_memory, refuse_instance
-from carnet_check.loading.families import Source, axiom_violations, load, unknown
+from carnet_check.loading.families import Source, axiom_violations, load, unknown_name
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.obligations import Layer, layers, obligations
 from carnet_check.semantics import Interpreter
@@ -285,7 +285,7 @@ def _observed(target: AttackTarget, instance: Instance, asked: ModelRequest) -> 
         def watch(states: int, depth: int) -> None:
             covered.status(f"learning what never changes: {states:,} states, depth {depth}")
 
-        return able(Observes).observed(target.protocol, instance, caps, watch)
+        return able(Observes).observe(target.protocol, instance, caps, watch)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -408,12 +408,12 @@ def export(
 def _chosen(source: Source, variants: Sequence[str], without: tuple[str, ...]) -> list[Protocol]:
     main = source.family.main
     names = variants or (main[:1] if without else source.family.with_layers(main))
-    every = {name: source.sound(name) for name in names}
+    every = {name: source.sound_variant(name) for name in names}
     return [source.protocol(name, without) if without else every[name] for name in every]
 
 
 def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[ExportedVariant]:
-    texts = [(as_file_name(each.variant), each.encoded) for each in protocols]
+    texts = [(as_file_name(each.variant), each.canonical_json) for each in protocols]
     for name, text in texts:
         decode(text)
         write_protocol(out / f"{name}.json", text)
@@ -440,7 +440,7 @@ def _cores(source: Source, layers: Sequence[Layer]) -> Cores:
 def _require_threat(protocol: Protocol, id: str) -> None:
     known = {threat.id for threat in protocol.threats}
     if id not in known:
-        raise UsageError(unknown("threat model", id, protocol.id, known))
+        raise UsageError(unknown_name("threat model", id, protocol.id, known))
 
 
 def _write_obligations(

@@ -64,7 +64,7 @@ def findings_of(reference: str) -> list[LintFinding]:
         with specification_errors(reference):
             found = [*_complaints(source, shown)]
         for variant in source.family.variants:
-            source.sound(variant)
+            source.sound_variant(variant)
     except InvalidSpecificationError as error:
         found += _unbuildable(error, files, shown, {each.message for each in found})
     return sorted(dict.fromkeys(found), key=lambda each: (each.file, each.line))

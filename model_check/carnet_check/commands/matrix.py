@@ -34,8 +34,10 @@ def matrices(outcome: CampaignOutcome, width: int = 80) -> list[str]:
             *_liveness(plan, rows),
         ]
         lines += unexpected_lines(rows)
-    if campaign.declared:
-        lines += wrap_text("declared", ", ".join(campaign.declared) + " (named, without a formula yet: never counted)")
+    if campaign.declared_claims:
+        lines += wrap_text(
+            "declared", ", ".join(campaign.declared_claims) + " (named, without a formula yet: never counted)"
+        )
     for note in outcome.notes:
         lines += wrap_text("note", note)
     return lines
@@ -133,7 +135,7 @@ def _lemma_claims(plan: Plan, rows: Sequence[Result]) -> list[str]:
     lines: list[str] = []
     for claim in plan.protocol.lemma_claims:
         mine = [row for row in rows if (row.kind, row.claim) == (Kind.LEMMA_CLAIM, claim.name)]
-        found = [f"{row.shown} by {row.engine} under {row.threat}: {row.detail}" for row in mine]
+        found = [f"{row.verdict_text} by {row.engine} under {row.threat}: {row.detail}" for row in mine]
         found += [f"PROVED by {engine}: {', '.join(claim.theorems)}" for engine in proving(plan, rows, claim) if mine]
         cases = dict.fromkeys(each for row in mine for each in row.counterexamples)
         found += [f"without {name} it fails for {case}" for name, case in cases]

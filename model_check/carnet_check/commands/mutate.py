@@ -11,7 +11,7 @@ import click
 
 from carnet_check.commands import common
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import Source, load, unknown
+from carnet_check.loading.families import Source, load, unknown_name
 from carnet_check.mutation import campaign
 from carnet_check.mutation.judging import FIRST_BUDGET, Judgement, MutantStatus
 from carnet_check.mutation.operators import Mutant
@@ -90,7 +90,7 @@ def _threats(source: Source, variants: tuple[str, ...], threats: tuple[str, ...]
     known = dict.fromkeys(threat.id for name in variants for threat in source.protocol(name).threats)
     for name in threats:
         if name not in known:
-            raise UsageError(unknown("threat model", name, source.family.id, known))
+            raise UsageError(unknown_name("threat model", name, source.family.id, known))
     return tuple(dict.fromkeys(threats))
 
 
@@ -101,7 +101,7 @@ def _require_known(request: campaign.Request, every: Sequence[Mutant]) -> None:
             known = dict.fromkeys(
                 each.name.partition("/")[0] for each in campaign.list_mutants(replace(request, only=()))
             )
-            raise UsageError(unknown("mutant that begins", text, request.source.family.id, known))
+            raise UsageError(unknown_name("mutant that begins", text, request.source.family.id, known))
 
 
 def _intention(request: campaign.Request, every: tuple[Mutant, ...]) -> Iterator[str]:

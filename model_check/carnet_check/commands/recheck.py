@@ -202,7 +202,7 @@ def _judged(stated: Sequence[certified.RequiredClaim], every: Sequence[certified
     for row in every:
         if row.why:
             unproved.setdefault(row.variant, []).append(row.obligation)
-    return [each.judged(unproved.get(each.pair.variant, ())) for each in stated if not each.declared]
+    return [each.pair_given(unproved.get(each.pair.variant, ())) for each in stated if not each.declared]
 
 
 def _claimed(claims: Sequence[certified.Pair], declared: Sequence[certified.Pair]) -> Iterator[str]:

@@ -284,9 +284,9 @@ def _notes(outcome: CampaignOutcome) -> Iterator[str]:
     """Yield every note that may cast doubt on a verdict."""
     for note in (note for note in outcome.notes if note not in outcome.asides):
         yield from wrap_text("note", note)
-    if outcome.campaign.declared:
+    if outcome.campaign.declared_claims:
         yield from wrap_text(
-            "declared", f"{', '.join(outcome.campaign.declared)} (named, without a formula yet: never counted)"
+            "declared", f"{', '.join(outcome.campaign.declared_claims)} (named, without a formula yet: never counted)"
         )
 
 

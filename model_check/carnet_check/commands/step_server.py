@@ -154,7 +154,7 @@ class StepServer:
 
     def _file(self, name: str) -> Answer:
         try:
-            text = self._shell.saved(name)
+            text = self._shell.file_text(name)
         except UsageError as error:
             return _text(HTTPStatus.CONFLICT, str(error))
         return Answer(

@@ -18,7 +18,7 @@ from carnet_check.engines.interface import Diagnoses, FailingStep, ShowsFailingS
 from carnet_check.engines.registry import able
 from carnet_check.errors import UsageError
 from carnet_check.exports.itf import itf
-from carnet_check.loading.families import Source, unknown
+from carnet_check.loading.families import Source, unknown_name
 from carnet_check.semantics.interpreter import NotEnabled
 from carnet_check.verification.outcome import UNREACHED, invariant_of
 from carnet_check.walkthrough import EnabledStep, Walkthrough
@@ -62,7 +62,7 @@ class StepShell:
         if word.isdecimal():
             word, rest = "take", [word, *rest]
         if word not in self.commands:
-            raise UsageError(unknown("command", word, "carnet step", self.commands))
+            raise UsageError(unknown_name("command", word, "carnet step", self.commands))
         wanted = self.commands[word]
         if not wanted.least <= len(rest) <= wanted.most:
             raise UsageError(f"expected: {word} {wanted.arguments}".rstrip())
@@ -71,13 +71,13 @@ class StepShell:
     @property
     def design(self) -> str:
         """The design in words: protocol, variant and removed defences."""
-        return _design(self.walk.chosen)
+        return _design(self.walk.chosen_trace)
 
     # -- where it is ------------------------------------------------------------------------------
 
     def enabled(self, _: Iterable[str] = ()) -> Iterator[str]:
         """List the enabled steps by role, each with the number to type."""
-        self.offered = sorted(self.walk.enabled(), key=lambda each: _role_order(self.walk, each))
+        self.offered = sorted(self.walk.enabled_steps(), key=lambda each: _role_order(self.walk, each))
         if not self.offered:
             yield "no step is enabled here (undo goes back)"
         for role, steps in self.by_role():
@@ -101,7 +101,7 @@ class StepShell:
         symbols = {symbol.name: symbol for symbol in self.walk.protocol.symbols}
         for name in given:
             if name not in symbols:
-                raise UsageError(unknown("symbol", name, self.walk.protocol.id, symbols))
+                raise UsageError(unknown_name("symbol", name, self.walk.protocol.id, symbols))
         changing = [name for name, symbol in symbols.items() if symbol.mutable]
         for name in given or changing:
             if (text := self._true_of(symbols[name])) or given:
@@ -182,7 +182,7 @@ class StepShell:
         if number > MOST_RANDOM:
             raise UsageError(f"expected at most {MOST_RANDOM:,} steps at a time, found {number:,}")
         draw, before, taken = random.Random(seed), self._fallen(), 0
-        while taken < number and (able := self.walk.enabled()):
+        while taken < number and (able := self.walk.enabled_steps()):
             self.walk.take(draw.choice(able).step)
             taken += 1
         yield f"{plural(taken, 'step')} taken, drawn with seed {seed}"
@@ -263,7 +263,7 @@ class StepShell:
         """Begin again, and take the steps of a trace that was saved as JSON."""
         self._require_run()
         trace = _read(Path(given[0]))
-        here = self.walk.chosen
+        here = self.walk.chosen_trace
         if (trace.protocol, trace.variant, trace.without) != (here.protocol, here.variant, here.without):
             raise UsageError(f"'{given[0]}' is of {_design(trace)}, and this is {_design(here)}")
         try:
@@ -274,10 +274,10 @@ class StepShell:
 
     def save(self, given: list[str]) -> Iterator[str]:
         """Write the walk: FILE.jsonl for `carnet conform`, FILE.itf.json as ITF, any other FILE as a trace in JSON."""
-        write_text(Path(given[0]), self.saved(given[0]))
+        write_text(Path(given[0]), self.file_text(given[0]))
         yield f"wrote {given[0]}"
 
-    def saved(self, name: str) -> str:
+    def file_text(self, name: str) -> str:
         """Return the walk as the text of a file with this name.
 
         Raises UsageError if the walk is no run, or cannot be written in this format.
@@ -288,7 +288,7 @@ class StepShell:
         if name.endswith(ITF):
             trace = self.walk.trace
             return json_text(itf(self.walk.protocol, self.walk.judge.replay(trace), trace))
-        return json_text(self.walk.chosen.to_json())
+        return json_text(self.walk.chosen_trace.to_json())
 
     def _require_run(self) -> None:
         if not self.walk.is_run:
@@ -326,10 +326,10 @@ class StepShell:
     def as_json(self) -> dict[str, Any]:
         """Return the state of the walk as JSON values."""
         return {
-            "trace": self.walk.chosen.to_json(),
+            "trace": self.walk.chosen_trace.to_json(),
             "is_run": self.walk.is_run,
             "instance": self.walk.judge.instance.words,
-            "enabled": [{**each.step.to_json(), "sentence": each.sentence} for each in self.walk.enabled()],
+            "enabled": [{**each.step.to_json(), "sentence": each.sentence} for each in self.walk.enabled_steps()],
             "known": self.walk.knowledge(),
             "claims": {claim.name: fails is None for claim, fails in self.walk.claims()},
         }

@@ -354,7 +354,7 @@ def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:
 def _simulations(outcome: CampaignOutcome, walks: Walks) -> Iterator[dict[str, Any]]:
     """Yield the coverage of each engine's random walks, by variant and threat model."""
     for answer in outcome.answers:
-        for found in (each for each in answer.searches if each.walked):
+        for found in (each for each in answer.searches if each.walk_coverage):
             search = found.search
             where = {"engine": answer.engine, "variant": search.variant, "threat": search.threat}
             protocol = outcome.campaign.task.plan(search.variant).protocol

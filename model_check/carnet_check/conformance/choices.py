@@ -64,7 +64,7 @@ class Choices:
         self._places = [scope[var] for var in variables]
         self._plans: dict[tuple[int, int], _Plan] = {}
 
-    def known(self, variables: Iterable[Var]) -> int:
+    def mask_of(self, variables: Iterable[Var]) -> int:
         """Return the set of these variables as a number."""
         return sum(1 << self._variables.index(var) for var in set(variables))
 

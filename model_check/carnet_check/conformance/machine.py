@@ -22,7 +22,7 @@ from carnet_check.conformance.effects import (
     relevant_symbols,
 )
 from carnet_check.conformance.formulas import Compiler, Evaluate, Frame
-from carnet_check.loading.families import unknown
+from carnet_check.loading.families import unknown_name
 from carnet_check.wording import describe_refusal
 from carnet_spec.language import Action, Effect, Guard, GuardKind, InLine, Instance, Protocol, Sort, Symbol, terms
 from carnet_spec.trace import TraceCheck, TraceEnd, TraceStep
@@ -196,13 +196,13 @@ class Machine:
         """Return what is wrong with a step, whatever the state is; empty if nothing is."""
         found = self._actions.get(step.action)
         if found is None:
-            return unknown("action", step.action, self.protocol.id, self._actions)
+            return unknown_name("action", step.action, self.protocol.id, self._actions)
         action = found.action
         if step.by != action.by.name:
             return f"{action.name} is a step of the {action.by.name}, not of '{step.by}'"
         for name, element in step.args:
             if name not in found.params:
-                return unknown("parameter", name, action.name, found.params)
+                return unknown_name("parameter", name, action.name, found.params)
             sort = found.params[name].sort.name
             if element not in self._elements[sort]:
                 return f"{action.name}: '{element}' is not a {sort} of this trace"
@@ -285,7 +285,7 @@ class Machine:
 
     def _ways(self, found: _Action, frame: Frame, step: TraceStep) -> list[Move]:
         choices, given = found.choices[-1], step.env
-        known = choices.known(var for var in found.action.params if var.name in given)
+        known = choices.mask_of(var for var in found.action.params if var.name in given)
         ways: dict[tuple[Change, ...], Move] = {}
         for choice in choices.each(frame, known):
             chosen = [*choice, *self._frame()]
@@ -313,7 +313,7 @@ class Machine:
         action, given = found.action, step.env
         missing = ", ".join(var.name for var in action.params if var.name not in given)
         for choices, guard in zip(found.choices[1:], action.guards, strict=True):
-            known = choices.known(var for var in action.params if var.name in given)
+            known = choices.mask_of(var for var in action.params if var.name in given)
             if next(choices.each(self._frame_of(step, found), known), None) is None:
                 why = self._refused(found, guard, self._frame_of(step, found))
                 return f"{why}, for every choice of {missing}"
@@ -380,7 +380,7 @@ def _trigger(rule: Rule, args: Sequence[terms.Term]) -> Trigger:
         places=tuple((at, rule.scope[var]) for var, at in first.items()),
         equal=tuple(equal),
         members=tuple((at, arg.name) for at, arg in enumerate(args) if isinstance(arg, terms.Member)),
-        known=rule.choices.known(first),
+        known=rule.choices.mask_of(first),
     )
 
 
@@ -456,12 +456,12 @@ class Follower:
         return self._machine.work
 
     @property
-    def open(self) -> int:
+    def choice_points(self) -> int:
         """The number of choice points."""
         return len(self._branches)
 
     @property
-    def remembered(self) -> int:
+    def stored_changes(self) -> int:
         """The number of stored changes: those to undo, and those of moves still to try."""
         return len(self._machine.journal or ()) + self._waiting
 
@@ -470,7 +470,7 @@ class Follower:
 
         Raises AmbiguousTraceError if too much is missing from the trace to decide it.
         """
-        self.work.allow_event()
+        self.work.add_event_allowance()
         misfit = self._machine.misfit(step)
         if misfit:
             return Divergence(self._taken, step, misfit)
@@ -542,7 +542,7 @@ class Follower:
     def _forget(self) -> None:
         """Drop the oldest choice points until the stored changes are within the limit."""
         journal = self._machine.journal
-        while journal is not None and self.remembered > tables.MOST_KEPT:
+        while journal is not None and self.stored_changes > tables.MOST_KEPT:
             self._left_out = True
             self._waiting -= sum(len(move.changes) for move in self._branches.popleft().others)
             if not self._branches:

@@ -14,7 +14,7 @@ from carnet_check.conformance.checks import CheckJudge, CheckRules, Clock, Clock
 from carnet_check.conformance.machine import Divergence, Follower, Machine
 from carnet_check.errors import UsageError
 from carnet_check.loading.extent import MOST_OF_ONE, MOST_PAIRS, pairs
-from carnet_check.loading.families import Source, known_protocols, load, unknown
+from carnet_check.loading.families import Source, known_protocols, load, unknown_name
 from carnet_check.loading.importing import specification_errors
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
@@ -93,7 +93,7 @@ def conform(file: Path, asked: str = "", *, require_checked: bool = False) -> Co
     _check_removed(header)
     source = _source(header, asked)
     check_extent(header, source.family.fresh_sizes)
-    source.sound(header.variant)
+    source.sound_variant(header.variant)
     protocol = source.protocol(header.variant, header.without)
     mentioned = _contents_of(protocol, events(lines, header))
     judged = replace(header, threat=_threat(header, source.family, protocol, mentioned.actions))
@@ -177,7 +177,7 @@ class _Judge:
             if why:
                 return Divergence(number, event.step, why)
         if isinstance(event.step, TraceCheck):
-            self._follower.work.allow_event()
+            self._follower.work.add_event_allowance()
             return None
         self._steps.append(number)
         self._ignored += event.step.action in self._unheard
@@ -198,7 +198,7 @@ def _check_removed(header: Header) -> None:
 def _source(header: Header, asked: str) -> Source:
     """Return the protocol that the caller asked for, or the registered one that the header names."""
     if not asked and header.protocol not in known_protocols():
-        known = unknown("protocol", header.protocol, "the registry", known_protocols())
+        known = unknown_name("protocol", header.protocol, "the registry", known_protocols())
         raise UsageError(f"line 1: {known}; any other is named on the command line, with --protocol PROTOCOL")
     source = load(asked or header.protocol)
     if header.protocol != source.family.id:
@@ -219,7 +219,7 @@ def _threat(header: Header, family: Family, protocol: Protocol, actions: Collect
         with specification_errors(family.id):
             chosen = family.judged_under(actions)
     if chosen not in threats:
-        raise UsageError(unknown("threat model", chosen, protocol.id, threats))
+        raise UsageError(unknown_name("threat model", chosen, protocol.id, threats))
     return chosen
 
 

@@ -220,7 +220,7 @@ class Work:
     def __init__(self) -> None:
         self.left = TO_BEGIN_WITH
 
-    def allow_event(self) -> None:
+    def add_event_allowance(self) -> None:
         """Add the allowance of one more event."""
         self.left += PER_EVENT
 

@@ -134,20 +134,20 @@ class Converter:
         if missing:
             raise CarnetError(f"{where}: {len(missing)} obligations have no certificate, first {missing[0]}")
         pairs = zip(obligations, given.entries, strict=True)
-        return [self.converted(obligation, entry) for obligation, entry in pairs if entry is not None]
+        return [self.convert(obligation, entry) for obligation, entry in pairs if entry is not None]
 
     def liveness(self, certificates: Certificates) -> Iterator[tuple[Liveness, list[ConvertedCertificate]]]:
         """Yield each liveness property, with the certificates of its first attempt that has all of them."""
         given = certificates.liveness.get(self.system.variant, {})
         for live in self.system.liveness:
             for attempt in live.attempts:
-                conditions = list(coq_conditions(self.system, self.system.assumed, attempt))
+                conditions = list(coq_conditions(self.system, self.system.assumable_layer, attempt))
                 if all(each.id in given for each in conditions):
                     whole = Converter(replace(self.system, symbols=(*self.system.symbols, *live.constants)))
-                    yield attempt, [whole.converted(each, given[each.id]) for each in conditions]
+                    yield attempt, [whole.convert(each, given[each.id]) for each in conditions]
                     break
 
-    def converted(self, obligation: CoqObligation, entry: Entry) -> ConvertedCertificate:
+    def convert(self, obligation: CoqObligation, entry: Entry) -> ConvertedCertificate:
         """Convert an untrusted certificate.
 
         Raises CarnetError if the certificate is malformed, or uses a hypothesis that the obligation does not have.
@@ -160,10 +160,10 @@ class Converter:
             raise CarnetError(f"the certificate of {obligation.id} does not name its hypotheses once and in order")
         core = [places[name] for name in (*entry.hypotheses, GOAL)]
         try:
-            read = read_refutation(entry.tokens, entry.names, self.declared.functions)
+            read = read_refutation(entry.tokens, entry.names, self.declarations.functions)
         except Refused as refused:
             raise CarnetError(f"the certificate of {obligation.id} cannot be read: {refused}") from None
-        unknown = [name for step in read for name in _members(step) if name not in self.declared.members]
+        unknown = [name for step in read for name in _members(step) if name not in self.declarations.members]
         if unknown:
             raise CarnetError(f"the certificate of {obligation.id} names {unknown[0]}, which is no member of a sort")
         read = [_with_elements(step, obligation.elements) for step in read]
@@ -177,21 +177,21 @@ class Converter:
         if rule != "cases":
             return {"close": 0, "split": 2}.get(rule, 1)
         (sort,) = (self._sort(term, constants) for term in terms)
-        return None if sort is None else len(self.declared.enumerations.get(sort, ()))
+        return None if sort is None else len(self.declarations.enumerations.get(sort, ()))
 
     def _sort(self, term: checker.Node, constants: Sequence[str]) -> checker.Name | None:
         """Return the sort of a term, or None if the term alone does not determine it."""
         match term:
             case "apply", function, _:
-                return self.declared.functions[function][1]
+                return self.declarations.functions[function][1]
             case "member", name, _:
-                return self.declared.members.get(name)
+                return self.declarations.members.get(name)
             case "eigen", int(number), _ if number < len(constants):
                 return f"sort.{constants[number]}"
         return None
 
     @cached_property
-    def declared(self) -> Obligation:
+    def declarations(self) -> Obligation:
         """An obligation with the declarations of the system, named as in the texts, and without hypotheses."""
         functions: dict[checker.Name, tuple[tuple[checker.Name, ...], checker.Name]] = {}
         for name, value in self.system.symbols:
@@ -278,7 +278,7 @@ def _with_branches(after: int, count: int) -> int:
 # -- for the program --------------------------------------------------------------------------------------------------
 
 
-def line(certificate: ConvertedCertificate, number: Mapping[Name, int]) -> str:
+def certificate_line(certificate: ConvertedCertificate, number: Mapping[Name, int]) -> str:
     """Return a certificate in the input format of the program: one line of words."""
     return " ".join([_step_text(step, branches, number) for step, branches in certificate.steps])
 

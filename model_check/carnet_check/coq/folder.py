@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from carnet_check.certificates.file import NAME, load_certificates
 from carnet_check.certificates.folder import specifications
-from carnet_check.coq.certificates import ConvertedCertificate, Converter, coq_term, largest_number, line
+from carnet_check.coq.certificates import ConvertedCertificate, Converter, certificate_line, coq_term, largest_number
 from carnet_check.coq.program import run_program
 from carnet_check.errors import CarnetError, UsageError
 from carnet_check.exports.coq_data import CoqText, numbers, program_text, word
@@ -50,7 +50,10 @@ def program_files(system: System, certificates: Certificates) -> tuple[str, str]
     number = numbers(system)
     lines = []
     for layer in system.layers:
-        lines += [f"layer {word(layer.threat)}", *(line(each, number) for each in certificates[layer.threat])]
+        lines += [
+            f"layer {word(layer.threat)}",
+            *(certificate_line(each, number) for each in certificates[layer.threat]),
+        ]
     return program_text(system), "".join(f"{each}\n" for each in lines)
 
 
@@ -78,7 +81,7 @@ class CoqFiles:
         """The suffix of the names of the files."""
         return self._text.protocol
 
-    def written(self, folder: Path, certificates: Certificates) -> int:
+    def write(self, folder: Path, certificates: Certificates) -> int:
         """Write the files into ``folder``, which has none of them yet; without a stated claim there is no theorem file.
 
         Returns:
@@ -155,7 +158,7 @@ class CoqFiles:
         )
 
     def _of(self, what: str) -> str:
-        return self._text.ids.written((what, "of", self.name), f"{what}_of_{self.name}")
+        return self._text.ids.identifier((what, "of", self.name), f"{what}_of_{self.name}")
 
     def _head(self, carnet: str, *own: str) -> Iterator[str]:
         yield IMPORTS
@@ -165,7 +168,7 @@ class CoqFiles:
 
     def _layer(self, layer: Layer) -> str:
         text = self._text
-        parts = (text.protocol, text.threat(layer.threat), text.known(layer), text.claims(layer))
+        parts = (text.protocol, text.threat(layer.threat), text.invariants_known_to(layer), text.claims(layer))
         return " ".join((*parts, text.of_layer("certificates", layer)))
 
     def _layer_of(self, invariant: str, threat: str) -> tuple[Layer, int]:
@@ -185,17 +188,19 @@ class CoqFiles:
         if layer.threat:
             more = f"{text.of_layer('certificates', layer)} {text.of_layer('accepted', layer)} (fun k known => known)"
             lemma = "certified_under_threat"
-            parts += f" {text.known(layer)} {text.claims(layer)} {more}"
+            parts += f" {text.invariants_known_to(layer)} {text.claims(layer)} {more}"
         yield f"Theorem {name} : always {statement}."
         yield f"Proof. exact ({lemma} {first} {parts} {place} {text.invariant(invariant)} eq_refl). Qed."
 
     def _liveness(self, live: Liveness) -> str:
         text = self._text
-        return f"{text.protocol_of(live)} {text.claims(self._system.assumed)} {text.ids.of('liveness', live.name)}"
+        return (
+            f"{text.protocol_of(live)} {text.claims(self._system.assumable_layer)} {text.ids.of('liveness', live.name)}"
+        )
 
     def _layer_of_liveness(self, live: Liveness) -> str:
         """Return the Coq layer of the claims that a liveness property assumes, in the property's own protocol."""
-        text, layer = self._text, self._system.assumed
+        text, layer = self._text, self._system.assumable_layer
         parts = (text.protocol_of(live), text.threat(layer.threat), "[]", text.claims(layer))
         return " ".join((*parts, text.of_layer("certificates", layer)))
 
@@ -203,11 +208,11 @@ class CoqFiles:
         """Return the identifier of the theorem about the claims that a liveness property assumes."""
         if live.constants:
             return self._text.ids.of("accepted_of_claims", live.name)
-        return self._text.of_layer("accepted", self._system.assumed)
+        return self._text.of_layer("accepted", self._system.assumable_layer)
 
     def _lively_theorem(self, name: str, live: Liveness) -> Iterator[str]:
         """Yield the theorem that a property holds: under every threat model, or under the only one."""
-        text, layer = self._text, self._system.assumed
+        text, layer = self._text, self._system.assumable_layer
         threat, called = text.threat(layer.threat), text.ids.of("liveness", live.name)
         known = [text.claims(layer), text.of_layer("certificates", layer), self._claimed_of(live)]
         conditions = [text.ids.of(what, live.name) for what in ("conditions", "accepted_of_liveness")]
@@ -337,7 +342,7 @@ def write_theorems(folder: Path, out: Path) -> Iterator[tuple[str, int]]:
         with failing_as(f"cannot write into '{out}'"):
             if not written:
                 _clear(out)
-            theorems = files.written(out, given)
+            theorems = files.write(out, given)
         written[files.name] = whole.variant
         if theorems:
             stated.append(files.name)

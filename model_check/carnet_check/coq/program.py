@@ -112,7 +112,7 @@ def write(
     Raises SpecificationError if the protocol or the instance has a construct that the Coq format lacks; UsageError if
     the folder cannot be written to.
     """
-    whole = system(protocol.encoded)
+    whole = system(protocol.canonical_json)
     text = instance_text(whole, protocol, instance, threat, claims, states)
     packed = lzma.compress(states.columns, preset=6)
     with failing_as(f"cannot write into '{folder}'"):

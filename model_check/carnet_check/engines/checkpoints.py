@@ -81,7 +81,7 @@ class Checkpoint:
             return math.inf
         return self.most_bytes - sum(file.stat().st_size for file in self.folder.iterdir())
 
-    def saved(self, instance: str) -> SearchCheckpoint:
+    def for_instance(self, instance: str) -> SearchCheckpoint:
         """Return the checkpoint for the search of one instance; ``instance`` is a text of all that it depends on."""
         return SearchCheckpoint(self, hashlib.sha256(instance.encode()).hexdigest()[:16])
 

@@ -81,7 +81,7 @@ class Search:
     explored: Explored | None = None  # the announced instances; a search that has others fails
 
     @property
-    def judged(self) -> tuple[str, ...]:
+    def judged_properties(self) -> tuple[str, ...]:
         """The claims, or otherwise the liveness properties, that the search judges."""
         return self.claims or self.liveness
 
@@ -182,7 +182,7 @@ class Coverage:
     # -- coverage ---------------------------------------------------------------------------------
 
     @cached_property
-    def walked(self) -> WalkCoverage | None:
+    def walk_coverage(self) -> WalkCoverage | None:
         """The coverage of random walks in all instances, or None."""
         every = [found.walked for found in self._all() if found.walked]
         return WalkCoverage.together(every) if every else None
@@ -258,13 +258,13 @@ class Coverage:
         return self.complete and self.budget is None
 
     @property
-    def covered(self) -> str:
+    def description(self) -> str:
         """The coverage in words."""
         moves = "" if self.budget is None else f", at most {plural(self.budget, 'active adversary move')}"
         visited = "" if self.represented == self.states else f" ({self.states:,} up to symmetry)"
         extent = f"{self.represented:,} states{visited}, depth {self.depth}{moves}"
-        if self.walked:
-            walks, steps = plural(self.walked.walks, "random walk"), plural(self.walked.steps, "step")
+        if self.walk_coverage:
+            walks, steps = plural(self.walk_coverage.walks, "random walk"), plural(self.walk_coverage.steps, "step")
             extent = f"{walks}, {steps} in all, {self.depth} in the longest{moves}"
         if self.complete or self.walked_all:
             return extent
@@ -350,7 +350,7 @@ class Walks:
     seed: int = DEFAULT_SEED
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         """The walks in words, without the seed."""
         return f"{plural(self.number, 'random walk')} of at most {plural(self.depth, 'step')}"
 
@@ -364,7 +364,7 @@ class GuardCoverage:
     alone: bool = False  #: whether, for some arguments, it was the only false guard of its action.
     decided: bool = False  #: whether its value depends on the instance alone, not on the state.
 
-    def joined(self, other: GuardCoverage) -> GuardCoverage:
+    def union(self, other: GuardCoverage) -> GuardCoverage:
         """Return the union of two coverages."""
         held, failed = self.held or other.held, self.failed or other.failed
         return GuardCoverage(held, failed, self.alone or other.alone, self.decided and other.decided)
@@ -381,11 +381,10 @@ class ActionCoverage:
     enabled: bool = False
     guards: Mapping[str, GuardCoverage] = field(default_factory=dict)
 
-    def joined(self, other: ActionCoverage) -> ActionCoverage:
+    def union(self, other: ActionCoverage) -> ActionCoverage:
         """Return the union of two coverages."""
         guards = {
-            name: seen.joined(other.guards[name]) if name in other.guards else seen
-            for name, seen in self.guards.items()
+            name: seen.union(other.guards[name]) if name in other.guards else seen for name, seen in self.guards.items()
         }
         return ActionCoverage(self.taken + other.taken, self.enabled or other.enabled, guards)
 
@@ -420,7 +419,7 @@ class WalkCoverage:
         for each in every:
             walks, steps, stuck = walks + each.walks, steps + each.steps, stuck + each.stuck
             for name, seen in each.actions.items():
-                actions[name] = actions[name].joined(seen) if name in actions else seen
+                actions[name] = actions[name].union(seen) if name in actions else seen
         return WalkCoverage(walks, steps, stuck, actions)
 
 
@@ -433,7 +432,7 @@ class WalkCoverage:
 PREMISE = "$premise "
 
 
-def premises_of(invariant: Invariant) -> tuple[Goal, ...]:
+def premise_goals(invariant: Invariant) -> tuple[Goal, ...]:
     """Return a goal for the premise of each implication in the invariant.
 
     Implications are looked for under "for every", in conjunctions and in conclusions of other implications. ``~p | q``

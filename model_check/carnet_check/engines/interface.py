@@ -61,7 +61,7 @@ class Plan:
     lemma_claims: tuple[tuple[LemmaClaim, Threat], ...] = ()  # about no step
 
     @property
-    def stated(self) -> tuple[str, ...]:
+    def liveness_properties(self) -> tuple[str, ...]:
         """All liveness properties of the plan, proved or not, in the protocol's order."""
         asked = {*self.proved, *(live.name for live in self.liveness)}
         return tuple(live.name for live in self.protocol.liveness if live.name in asked)
@@ -160,7 +160,7 @@ class Engine(ABC):
         return self
 
     @abstractmethod
-    def expected(self, profile: Profile) -> Verdict:
+    def expected_verdict(self, profile: Profile) -> Verdict:
         """Return the verdict on a claim that holds, at the sizes of a profile."""
 
     @abstractmethod
@@ -192,7 +192,7 @@ class JudgesLemmaClaims(Engine):
 
     means: ClassVar[Means]
 
-    def wanted(self, plan: Plan) -> tuple[LemmaClaim, ...]:
+    def decided_claims(self, plan: Plan) -> tuple[LemmaClaim, ...]:
         """Return the lemma claims of a plan that this engine's means decides."""
         asked = dict.fromkeys(claim.name for claim, _ in plan.lemma_claims)
         return tuple(
@@ -407,7 +407,7 @@ class HasProofHints(Engine):
     """Stores which hypotheses sufficed for its proofs, as hints for other provers."""
 
     @abstractmethod
-    def remembered(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
+    def stored_hints(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
         """Return the names of hypotheses by the ids of obligations without threat models; for ``carnet certify``."""
 
 
@@ -508,7 +508,7 @@ class Observes(Explores):
     """Finds the places of a state that ever change in an instance."""
 
     @abstractmethod
-    def observed(
+    def observe(
         self, protocol: Protocol, instance: Instance, caps: Caps, watch: Callable[[int, int], None] | None = None
     ) -> Observed | None:
         """Visit every state; return None if the search stopped before it was complete."""
@@ -550,7 +550,7 @@ class Possibilities(ABC):
         """
 
     @abstractmethod
-    def answered(self, premise: Goal) -> bool:
+    def is_established(self, premise: Goal) -> bool:
         """Whether the last answer about ``premise`` was established; otherwise it is yes because it is unknown."""
 
 
@@ -561,7 +561,7 @@ class NoSolver(Possibilities):
         """Return True: anything may hold."""
         return True
 
-    def answered(self, premise: Goal) -> bool:
+    def is_established(self, premise: Goal) -> bool:
         """Return False: no answer is known."""
         return False
 
@@ -672,7 +672,9 @@ class StepProofs(ABC):
     """Proofs about single steps, from the axioms and the invariants of one protocol under one threat model."""
 
     @abstractmethod
-    def kept(self, action: Action, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
+    def preservation_answers(
+        self, action: Action, invariants: Collection[str], first: str = ""
+    ) -> Iterator[ObligationAnswer]:
         """Answer whether ``action`` preserves each of some invariants.
 
         Args:
@@ -683,7 +685,7 @@ class StepProofs(ABC):
 
     @abstractmethod
     def every(self, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
-        """Answer every obligation of some invariants, those of the first state included, as :meth:`kept` does."""
+        """Answer every obligation of some invariants, initiation included, as :meth:`preservation_answers` does."""
 
     @abstractmethod
     def follows(self, given: Mapping[str, Term], goal: Term) -> ObligationAnswer:
@@ -707,7 +709,7 @@ class LivenessAnswer:
     seconds: float = 0.0
 
     @property
-    def proved(self) -> bool:
+    def is_proved(self) -> bool:
         """Whether the property is proved."""
         return bool(self.fair)
 

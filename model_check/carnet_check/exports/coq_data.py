@@ -112,7 +112,7 @@ class Identifiers:
 
     def of(self, kind: str, *name: str) -> str:
         """Return the identifier of a thing: its kind and name, with a number if another thing has the same spelling."""
-        return self.written((kind, *name), "_".join((kind, *name)))
+        return self.identifier((kind, *name), "_".join((kind, *name)))
 
     def whole(self, kind: str, text: str, *name: str) -> str:
         """Return an identifier without the kind, for a text of two words, which cannot clash with words of Coq.
@@ -125,9 +125,9 @@ class Identifiers:
         plain = _plain(text)
         first, _, rest = plain.partition("_")
         said = plain if rest and first.isalpha() else f"{kind}_{plain}"
-        return self.written((kind, *(name or (text,))), said)
+        return self.identifier((kind, *(name or (text,))), said)
 
-    def written(self, thing: tuple[str, ...], text: str) -> str:
+    def identifier(self, thing: tuple[str, ...], text: str) -> str:
         """Return the identifier of ``thing``, spelt like ``text`` with a number if that is taken."""
         if thing not in self._given:
             plain, number = _plain(text), 2
@@ -191,9 +191,9 @@ class CoqText:
 
     def of_layer(self, what: str, layer: Layer) -> str:
         """Return the identifier ``what`` of a layer."""
-        return self.ids.written((what, "under", layer.threat), f"{what}_under_{layer.threat or 'every_threat'}")
+        return self.ids.identifier((what, "under", layer.threat), f"{what}_under_{layer.threat or 'every_threat'}")
 
-    def known(self, layer: Layer) -> str:
+    def invariants_known_to(self, layer: Layer) -> str:
         """Return the identifier of the invariants that a layer may assume."""
         return self.claims(self.system.layers[0]) if layer.threat else "[]"
 

@@ -24,6 +24,6 @@ class Identifiers:
             self._given[thing] = found
         return self._given[thing]
 
-    def taken(self, name: str) -> bool:
+    def is_taken(self, name: str) -> bool:
         """Whether a name is reserved or assigned already."""
         return name in self._taken

@@ -51,9 +51,9 @@ class Writer:
         Raises NoSuchHypothesisError if it has no hypothesis of such a name; SpecificationError if a name cannot be
         written in SMT-LIB.
         """
-        return self.stated(obligation, select_hypotheses(obligation, kept))
+        return self.text_of(obligation, select_hypotheses(obligation, kept))
 
-    def stated(self, obligation: Provable, hypotheses: Sequence[Hypothesis]) -> str:
+    def text_of(self, obligation: Provable, hypotheses: Sequence[Hypothesis]) -> str:
         """Return the text of ``obligation`` with some of its hypotheses, of which the last is its goal.
 
         Raises SpecificationError if a name cannot be written in SMT-LIB.

@@ -130,7 +130,7 @@ class System:
     liveness: tuple[Liveness, ...]  #: the liveness properties that the Coq files have words for.
 
     @property
-    def assumed(self) -> Layer:
+    def assumable_layer(self) -> Layer:
         """The layer whose claims liveness proofs may assume: the first one with claims."""
         return next((each for each in self.layers if each.claims), self.layers[0])
 

@@ -161,7 +161,7 @@ class _Module:
         terms = self._terms
         values = list(table.values())
         usual = max(dict.fromkeys(values), key=values.count)
-        names = terms.bound((Var(f"x_{place}", sort) for place, sort in enumerate(symbol.domain)), {})
+        names = terms.extended_scope((Var(f"x_{place}", sort) for place, sort in enumerate(symbol.domain)), {})
         over = ", ".join(
             f"{name} \\in {terms.sort(sort)}" for name, sort in zip(names.values(), symbol.domain, strict=True)
         )
@@ -214,7 +214,7 @@ class _Module:
                 return "{}" if symbol.domain else "FALSE"
             start = Interpreter(self._protocol, self._instance).start().functions[symbol.name]
             return self._table(symbol, dict(start)) if symbol.domain else terms.element(start[()])
-        scope = terms.bound(given.params, {})
+        scope = terms.extended_scope(given.params, {})
         value = terms.term(given.value, scope)
         if not symbol.domain:
             return value
@@ -246,7 +246,7 @@ class _Module:
     def _rule(self, rule: Action) -> Iterator[str]:
         terms, name = self._terms, self._terms.operator("action", rule.name)
         given = terms.operator("action", rule.name, "given")
-        scope = terms.bound(rule.params, {})
+        scope = terms.extended_scope(rule.params, {})
         over = {scope[var.name]: terms.pool(var.sort, self._pool(rule, var)) for var in rule.params}
         guards = [(terms.term(guard.formula, scope, "s"), guard.name) for guard in rule.guards] or [("TRUE", "")]
         yield from comment(f"{name}: {rule.says} ({rule.source})")
@@ -266,7 +266,7 @@ class _Module:
         """Return what a deduction inserts, for all that its premises hold of at once."""
         terms = self._terms
         name = terms.symbol(update.symbol)
-        inner = terms.bound(update.each, scope)
+        inner = terms.extended_scope(update.each, scope)
         each = {inner[var.name]: terms.sort(var.sort) for var in update.each}
         when = terms.term(update.when, inner, "s")
         if not update.args:
@@ -287,7 +287,7 @@ class _Module:
 
     def _action(self, action: Action) -> Iterator[str]:
         terms, name = self._terms, self._terms.operator("action", action.name)
-        scope = terms.bound(action.params, {})
+        scope = terms.extended_scope(action.params, {})
         params = f"({', '.join(scope.values())})" if scope else ""
         yield ""
         yield from comment(f"{name}: {action.says} ({action.source})")
@@ -329,7 +329,7 @@ class _Module:
 
     def _action_call(self, action: Action) -> str:
         terms, name = self._terms, self._terms.operator("action", action.name)
-        scope = terms.bound(action.params, {})
+        scope = terms.extended_scope(action.params, {})
         if not scope:
             return name
         chosen = "".join(f"\\E {scope[var.name]} \\in {self._choices(action, var, scope)} : " for var in action.params)
@@ -471,14 +471,14 @@ class Terms:
     def _spelt(self, element: str) -> str:
         return f'"{"".join(each if each.isascii() and each.isalnum() else f"<{ord(each):x}>" for each in element)}"'
 
-    def bound(self, variables: Iterable[Var], scope: Scope) -> dict[str, str]:
+    def extended_scope(self, variables: Iterable[Var], scope: Scope) -> dict[str, str]:
         """Return a scope extended by ``variables``, each with an identifier that is unused there."""
         found = dict(scope)
         for var in variables:
             base = re.sub(r"\W", "_", var.name.partition(".")[0], flags=re.ASCII)
             base = base if base[:1].isalpha() else f"x_{base}"
             name, number = base, 2
-            while self._ids.taken(name) or name in found.values():
+            while self._ids.is_taken(name) or name in found.values():
                 name, number = f"{base}_{number}", number + 1
             found[var.name] = name
         return found
@@ -541,7 +541,7 @@ class Terms:
                 texts = (self.term(part, scope, state) for part in (test, then, otherwise))
                 return "IF {} THEN {} ELSE {}".format(*texts)
             case Forall(bound, body) | Exists(bound, body):
-                inner = self.bound(bound, scope)
+                inner = self.extended_scope(bound, scope)
                 sign = "\\A" if isinstance(term, Forall) else "\\E"
                 listed = ", ".join(f"{inner[var.name]} \\in {self.sort(var.sort)}" for var in bound)
                 return f"{sign} {listed} : {self.term(body, inner, state)}"
@@ -571,7 +571,7 @@ def _is_atom(term: Term) -> bool:
 def change(update: Update, terms: Terms, scope: Scope) -> str:
     """Return the effect of an update as an expression, which reads the state before the step."""
     name = terms.symbol(update.symbol)
-    inner = terms.bound(update.each, scope)
+    inner = terms.extended_scope(update.each, scope)
     if update.symbol.is_relation:
         return f"!.{name} = {_relation(update, terms, inner)}"
     when = "" if update.when == TRUE else terms.term(update.when, inner)
@@ -611,7 +611,7 @@ def _relation(update: Update, terms: Terms, scope: Scope) -> str:
 
 def _function(update: Update, terms: Terms, scope: Scope, value: str, when: str) -> str:
     """Return a function that is changed at the rows in which an ``each`` stands for every element."""
-    names = terms.bound((Var(f"at {place}", sort) for place, sort in enumerate(update.symbol.domain)), scope)
+    names = terms.extended_scope((Var(f"at {place}", sort) for place, sort in enumerate(update.symbol.domain)), scope)
     places = [
         scope[arg.name] if isinstance(arg, Var) and arg in update.each else names[f"at {place}"]
         for place, arg in enumerate(update.args)

@@ -44,10 +44,10 @@ def drawn_instances(
     refuse_choices(protocol, Instance(elements), [axiom.formula for axiom in axioms])
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
     assignment = Assignment(protocol, elements, rigid, axioms)
-    yield _instance(elements, assignment.decided(_by_default(assignment, rigid)))
+    yield _instance(elements, assignment.decide(_by_default(assignment, rigid)))
     for number in range(1, min(most, MOST_DECISIONS // max(1, len(assignment.choices)))):
         chance = random.Random(number)
-        drawn = _instance(elements, assignment.decided(_drawn(assignment, chance)))
+        drawn = _instance(elements, assignment.decide(_drawn(assignment, chance)))
         first = {s.name: {row: chance.choice(assignment.of(s.result)) for row in assignment.rows(s)} for s in free}
         yield replace(drawn, first=first)
 
@@ -176,7 +176,7 @@ class Assignment:
         """All choices, in order."""
         return tuple(self._unknowns)
 
-    def decided(self, wishes: Iterable[tuple[Choice, bool]]) -> Decided:
+    def decide(self, wishes: Iterable[tuple[Choice, bool]]) -> Decided:
         """Decide every choice in turn: as preferred, if the axioms and earlier decisions allow that."""
         self._solver.push()
         decided = {choice: self._decide(choice, wish) for choice, wish in wishes}

@@ -70,7 +70,7 @@ class Source:
             raise UsageError(f"removing {', '.join(without)} changes nothing in variant '{whole.variant}'")
         return ablated
 
-    def sound(self, variant: str = "") -> language.Protocol:
+    def sound_variant(self, variant: str = "") -> language.Protocol:
         """Build a variant, and require that a verdict on it is meaningful.
 
         Raises UsageError if the variant is unknown; InvalidSpecificationError if it is not well formed, or breaks rules
@@ -127,7 +127,7 @@ class Source:
         known = {defence.id: defence for defence in protocol.defences}
         for name in without:
             if name not in known:
-                raise UsageError(unknown("defence", name, self.family.id, known))
+                raise UsageError(unknown_name("defence", name, self.family.id, known))
             if name in protocol.without:
                 raise UsageError(f"variant '{protocol.variant}' lacks defence '{name}' already")
 
@@ -176,7 +176,7 @@ class Source:
         known = named | watched.looked_up
         for name in scale:
             if name not in known and not grows_with(name, self.family, protocol, threat, scale, instance):
-                raise UsageError(unknown("size", name, self.family.id, known))
+                raise UsageError(unknown_name("size", name, self.family.id, known))
         return instance
 
     @property
@@ -187,16 +187,16 @@ class Source:
     def profile(self, name: str) -> language.Profile:
         """Return a profile by name. Raises UsageError if there is no profile of this name."""
         if name not in self.family.profiles:
-            raise UsageError(unknown("profile", name, self.family.id, self.family.profiles))
+            raise UsageError(unknown_name("profile", name, self.family.id, self.family.profiles))
         return self.family.profiles[name]
 
     def require_variant(self, name: str) -> None:
         """Refuse a variant that does not exist. Raises UsageError if there is no variant of this name."""
         if name and name not in self.family.variants:
-            raise UsageError(unknown("variant", name, self.family.id, self.family.variants))
+            raise UsageError(unknown_name("variant", name, self.family.id, self.family.variants))
 
 
-def unknown(what: str, name: str, where: str, known: Any) -> str:
+def unknown_name(what: str, name: str, where: str, known: Any) -> str:
     """Return the message that ``name`` does not exist, with the existing names, the most similar first."""
     names = list(known)
     asked = did_you_mean(name, names)
@@ -235,7 +235,7 @@ def load(reference: str) -> Source:
     if path and name:
         return Source(reference, _family_in(importing.module_named(path), name, reference), reference)
     raise UsageError(
-        unknown("protocol", reference, "the registry", known)
+        unknown_name("protocol", reference, "the registry", known)
         + "; a protocol is a registered id, path.py[:name] or module:name"
     )
 
@@ -414,7 +414,7 @@ def threat_of(protocol: language.Protocol, id: str) -> language.Threat:
 
 def axiom_violations(judge: Interpreter, threat: language.Threat) -> list[str]:
     """Return the axioms that the interpreter's instance violates, in words."""
-    names = [*judge.axioms_hold(), *judge.violated(threat.axioms)]
+    names = [*judge.axioms_hold(), *judge.violated_axioms(threat.axioms)]
     return [f"the instance under {threat.id} violates axiom '{name}'" for name in names]
 
 

@@ -364,4 +364,4 @@ def _satisfied(protocol: Protocol, axioms: Sequence[Axiom], scale: Scale) -> boo
         found = some_meaning(protocol, axioms, elements, MOST_TRIED)
     except TooManyTables:
         return False
-    return found is not None and not Interpreter(protocol, found).violated(axioms)
+    return found is not None and not Interpreter(protocol, found).violated_axioms(axioms)

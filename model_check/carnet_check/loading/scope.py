@@ -39,7 +39,7 @@ class Scope:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def shared(self) -> Scope:
+    def shared_part(self) -> Scope:
         """The instances that all claims share: enough to find an attack, but not to exclude one."""
         return replace(self, instances=tuple(each for each in self.instances if each[1] is None))
 

@@ -70,7 +70,7 @@ class Record:
     def __contains__(self, entry: tuple[str, str]) -> bool:
         return entry in self._known
 
-    def known(self, kind: str, key: str) -> Any:
+    def get(self, kind: str, key: str) -> Any:
         """Return a result, which may be ``None``; also ``None`` if there is no result."""
         return self._known.get((kind, key))
 
@@ -178,7 +178,7 @@ def list_mutants(request: Request) -> tuple[Mutant, ...]:
     beside: list[Action] = []
     axioms: set[str] = set()
     for name in request.variants:
-        protocol = request.source.sound(name)
+        protocol = request.source.sound_variant(name)
         found += mutants(protocol, beside, axioms)
         beside += protocol.actions
         axioms.update(axiom.name for axiom in protocol.axioms)
@@ -263,7 +263,7 @@ class _Campaign:
 
     def _answers(self, told: str, kind: str, parts: Sequence[_MutantPart]) -> dict[str, Judgement]:
         keys = [part.key for part in parts]
-        found = {key: judgement_from_json(self.record.known(kind, key)) for key in keys if (kind, key) in self.record}
+        found = {key: judgement_from_json(self.record.get(kind, key)) for key in keys if (kind, key) in self.record}
         waiting = [part for part, key in zip(parts, keys, strict=True) if key not in found]
         for part, answer in self.pool.results(_judge, waiting, only):
             key = part.key
@@ -313,7 +313,7 @@ class _Campaign:
                 self.record.keep(kind, part.key, None if answer.found is None else write(answer.found))
             done += 1
             self.say(f"{done} of {len(parts)} {told}")
-        return [self.record.known(kind, part.key) for part in parts if (kind, part.key) in self.record], tuple(missing)
+        return [self.record.get(kind, part.key) for part in parts if (kind, part.key) in self.record], tuple(missing)
 
 
 # -- in a worker ----------------------------------------------------------------------------------
@@ -365,13 +365,13 @@ def _judging(reference: str, variant: str, threats: tuple[str, ...], hunting: bo
 
 
 def _unproved(part: _OriginalPart) -> Iterator[str]:
-    yield _judging(part.reference, part.variant, part.threats, hunting=False).unproved()
+    yield _judging(part.reference, part.variant, part.threats, hunting=False).unproved_original()
 
 
 def _judge(part: _MutantPart) -> Iterator[Judgement]:
     judge = _judging(part.reference, part.mutant.variant, part.threats, part.hunting)
     if part.earlier is None:
-        yield judge.judged(part.mutant, part.witness)
+        yield judge.judge(part.mutant, part.witness)
     else:
         yield judge.judged_further(part.mutant, part.earlier, part.known)
 

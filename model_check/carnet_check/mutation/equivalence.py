@@ -36,7 +36,7 @@ class StepEquivalence:
     differs: tuple[Difference, ...] = ()
 
     @property
-    def proved(self) -> bool:
+    def is_proved(self) -> bool:
         """Whether the two actions provably take the same steps."""
         return self.outcome == PROVED
 
@@ -51,7 +51,7 @@ def under_every_threat(found: Iterable[StepEquivalence]) -> StepEquivalence:
     each = list(found)
     core = tuple(dict.fromkeys(name for one in each for name in one.core))
     differs = tuple(dict.fromkeys(how for one in each for how in one.differs))
-    return StepEquivalence(next((one.outcome for one in each if not one.proved), PROVED), core, differs)
+    return StepEquivalence(next((one.outcome for one in each if not one.is_proved), PROVED), core, differs)
 
 
 #: The difference if the entailment fails; the hypotheses by name; and the conclusion.

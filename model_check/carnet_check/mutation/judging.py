@@ -92,7 +92,7 @@ class Judge:
         asked = self._proved_in if self.threats else [None]
         self._proofs: list[StepProofs] = [able(ProvesSteps).step_proofs(self.protocol, each) for each in asked]
 
-    def unproved(self) -> str:
+    def unproved_original(self) -> str:
         """Return what is not proved of the original; empty if all is, which every judgement presupposes."""
         engine = able(ProvesSteps)
         for threat, invariants in self._proved_in.items():
@@ -101,7 +101,7 @@ class Judge:
                     return f"{answer.obligation}{_under(answer)} is not proved"
         return ""
 
-    def judged(self, mutant: Mutant, earlier: Judgement | None = None) -> Judgement:
+    def judge(self, mutant: Mutant, earlier: Judgement | None = None) -> Judgement:
         """Judge a mutant by proofs.
 
         Args:
@@ -135,13 +135,13 @@ class Judge:
             if failing:
                 return self._killed(mutant, failing)
         same = self._same_steps(mutant) if earlier and earlier.fate is MutantStatus.EQUIVALENT else None
-        if same and same.proved:  # it preserves the same invariants as the original
+        if same and same.is_proved:  # it preserves the same invariants as the original
             return _equivalent(mutant, same)
         failing, open_ = self._unproved(mutant)
         if failing:
             return self._killed(mutant, failing)
         same = same or self._same_steps(mutant)
-        if same and same.proved:
+        if same and same.is_proved:
             return _equivalent(mutant, same)
         if open_:
             fallen = self._fallen(mutant, places(self.source, self.variant, self.threats))
@@ -206,7 +206,7 @@ class Judge:
     ) -> Iterator[ObligationAnswer]:
         (part, *_) = mutant.parts
         if mutant.action is not None:
-            return engine.step_proofs(self.protocol, threat).kept(mutant.action, invariants, part)
+            return engine.step_proofs(self.protocol, threat).preservation_answers(mutant.action, invariants, part)
         mutated = mutant.of(self.protocol)
         model = mutated.threat(threat.id) if threat else None
         return engine.step_proofs(mutated, model).every(invariants, part)

@@ -158,7 +158,7 @@ def _of_guard(action: Action, guard: Guard, others: Replacements) -> Iterator[_C
     yield f"{place}/negate", Operator.NEGATE, parts, _with_guard(action, guard, terms.negation(guard.formula))
     for what, formula in weakenings(guard.formula):
         yield f"{place}/{what}", Operator.WEAKEN, parts, _with_guard(action, guard, formula)
-    for what, formula in rewritten(guard.formula, others):
+    for what, formula in rewritings(guard.formula, others):
         yield f"{place}/{what}", Operator.REPLACE, parts, _with_guard(action, guard, formula)
 
 
@@ -193,12 +193,12 @@ def _of_update(action: Action, update: Update, others: Replacements) -> Iterator
 def _replaced(update: Update, others: Replacements) -> Iterator[tuple[str, Update]]:
     for number, arg in enumerate(update.args):
         if arg not in update.each:
-            for what, new in rewritten(arg, others):
+            for what, new in rewritings(arg, others):
                 args = (*update.args[:number], new, *update.args[number + 1 :])
                 yield f"{what} at {number + 1}", replace(update, args=args)
     if update.value is not None:
-        yield from ((f"{what} assigned", replace(update, value=new)) for what, new in rewritten(update.value, others))
-    yield from ((f"{what} in when", replace(update, when=new)) for what, new in rewritten(update.when, others))
+        yield from ((f"{what} assigned", replace(update, value=new)) for what, new in rewritings(update.value, others))
+    yield from ((f"{what} in when", replace(update, when=new)) for what, new in rewritings(update.when, others))
 
 
 def _with(action: Action, update: Update, changed: Update) -> Action:
@@ -234,11 +234,11 @@ def _dropped(variant: str, axiom: str, threat: str) -> Mutant:
 Rewriting = tuple[str, terms.Term]  #: A few words about the change, and the resulting term.
 
 
-def rewritten(term: terms.Term, change: Callable[[terms.Term], Iterable[Rewriting]]) -> Iterator[Rewriting]:
+def rewritings(term: terms.Term, change: Callable[[terms.Term], Iterable[Rewriting]]) -> Iterator[Rewriting]:
     """Yield ``term`` with ``change`` applied at one place: at ``term`` itself first, then inside it, left to right."""
     yield from change(term)
     for place, child in enumerate(terms.children(term)):
-        for what, new in rewritten(child, change):
+        for what, new in rewritings(child, change):
             yield what, _with_child(term, place, new)
 
 

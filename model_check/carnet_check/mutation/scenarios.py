@@ -46,7 +46,7 @@ class Place:
         instance = source.instance(protocol, self.threat, self.profile)
         return replace(instance, budget=0) if self.honest else instance
 
-    def seen(self, protocol: Protocol) -> Protocol:
+    def explored_part(self, protocol: Protocol) -> Protocol:
         """Return the part of the protocol that is explored."""
         if not self.honest:
             return protocol
@@ -71,7 +71,7 @@ def explore_place(
 
     Raises EngineError if the interpreter does not reproduce a result, or the instance violates the axioms.
     """
-    seen = place.seen(protocol)
+    seen = place.explored_part(protocol)
     instance = place.instance(source, seen)
     instance = replace(instance, first={**instance.first, **first})
     if wrong := axiom_violations(Interpreter(seen, instance), threat_of(seen, place.threat)):
@@ -118,7 +118,7 @@ def from_every_first_value(
 
     Raises EngineError as ``explore_place``.
     """
-    values = first_values(protocol, place.instance(source, place.seen(protocol)))
+    values = first_values(protocol, place.instance(source, place.explored_part(protocol)))
     found = [
         explore_place(source, protocol, place, claims, goals, states, until_fallen=until_fallen, first=first)
         for first in values or [{}]
@@ -176,7 +176,7 @@ def scenario(source: Source, place: Place) -> Scenario | None:
     """Explore a place; return None if it has too many states, or no valid instance."""
     protocol = source.protocol(place.variant)
     try:
-        found = explore_place(source, protocol, place, (), _sought(place.seen(protocol)), MOST_STATES)
+        found = explore_place(source, protocol, place, (), _sought(place.explored_part(protocol)), MOST_STATES)
     except UsageError:
         return None
     if not found.complete:
@@ -242,7 +242,7 @@ def _still_there(
     source: Source, mutated: Protocol, known: Scenario, names: frozenset[str], action: str
 ) -> frozenset[str]:
     """Return the goals and actions to which the recorded runs still lead in the mutant."""
-    seen = known.place.seen(mutated)
+    seen = known.place.explored_part(mutated)
     runs = _Runs(Interpreter(seen, known.place.instance(source, seen)))
     ends = {goal.name: goal for goal in _sought(seen)}
     same = {name for name in names & known.ways.keys() if _untouched(name, known.ways[name], mutated.action(action))}

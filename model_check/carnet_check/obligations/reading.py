@@ -223,7 +223,7 @@ class Layer:
     reading: Reading = field(repr=False)
 
     @cached_property
-    def assumed(self) -> tuple[Hypothesis, ...]:
+    def all_axioms(self) -> tuple[Hypothesis, ...]:
         """The axioms of the protocol and of the threat model."""
         return (*self.reading.axioms, *(self.reading.threats[self.threat.id] if self.threat else ()))
 
@@ -231,7 +231,7 @@ class Layer:
     def before(self) -> tuple[Hypothesis, ...]:
         """The hypotheses about the state before a step."""
         stated = (statement.hypothesis for statement in self._statements((*self.known, *self.claims)))
-        return (*self.assumed, *stated)
+        return (*self.all_axioms, *stated)
 
     @cached_property
     def claimed(self) -> tuple[Statement, ...]:
@@ -308,7 +308,7 @@ class Obligation:
         if self.skipped:
             return (self.statement.hypothesis, self.goal)
         if self.steps is None:
-            return (*self.layer.assumed, self.goal)
+            return (*self.layer.all_axioms, self.goal)
         return (*self.layer.before, *self.steps.asked, self.goal)
 
 

@@ -104,7 +104,7 @@ def _steps(row: Result, silent: Collection[str]) -> Iterator[str]:
 
 def _facts(row: Result) -> Iterator[str]:
     """Yield a line for each fact for which JUnit has no attribute; its schema allows no properties of test cases."""
-    yield f"verdict: {row.shown}"
+    yield f"verdict: {row.verdict_text}"
     yield f"expected: {row.expected}"
     yield f"detail: {row.detail}"
     yield f"assumptions: {list_assumptions(row.assumptions)}"

@@ -265,7 +265,7 @@ def _explored(judge: Interpreter) -> tuple[list[dict[str, Any]], list[dict[str, 
     waiting = deque([first])
     while waiting:
         state = waiting.popleft()
-        for action, env in judge.enabled(state):
+        for action, env in judge.enabled_steps(state):
             after = judge.step(state, action, env)
             if after not in numbers:
                 numbers[after], depths[after] = len(numbers), depths[state] + 1

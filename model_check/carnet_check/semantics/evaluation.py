@@ -51,7 +51,7 @@ class State:
         """The sum of the costs of the actions taken, if a budget bounds it."""
         return self._spent
 
-    def changed(self, relations: Mapping[str, Relation], functions: Mapping[str, Function], cost: int = 0) -> State:
+    def with_values(self, relations: Mapping[str, Relation], functions: Mapping[str, Function], cost: int = 0) -> State:
         """Return this state with new values of some symbols, and with ``cost`` more spent."""
         after = State.__new__(State)
         after._relations = MappingProxyType({**self._relations, **relations}) if relations else self._relations

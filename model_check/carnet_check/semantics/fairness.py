@@ -142,7 +142,9 @@ def guards_alone(action: Action) -> Term:
 def is_open(judge: Interpreter, action: Action, state: State) -> bool:
     """Whether some step of the action, or of a part of it, is enabled in a state and changes it."""
     steps = (
-        env for each, env in judge.enabled(state) if each.name == action.name and guards_hold(judge, action, state, env)
+        env
+        for each, env in judge.enabled_steps(state)
+        if each.name == action.name and guards_hold(judge, action, state, env)
     )
     return any(judge.step(state, action, env) != state for env in steps)
 
@@ -247,12 +249,12 @@ def going_round(judge: Interpreter, stem: Iterable[TraceStep], repeated: Sequenc
     """
     written, state = judge.expanded_start()
     for step in stem:
-        more, state = judge.expanded(state, step)
+        more, state = judge.step_with_deductions(state, step)
         written += more
     begins: dict[State, int] = {}
     while state not in begins:
         begins[state] = len(written)
         for step in repeated:
-            more, state = judge.expanded(state, step)
+            more, state = judge.step_with_deductions(state, step)
             written += more
     return replace(trace, steps=tuple(written), loop=begins[state])

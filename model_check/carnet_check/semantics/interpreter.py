@@ -77,7 +77,7 @@ class Interpreter:
         """Return the first state, saturated."""
         return self.saturate(self.start())
 
-    def enabled(self, state: State) -> Iterator[tuple[Action, Env]]:
+    def enabled_steps(self, state: State) -> Iterator[tuple[Action, Env]]:
         """Yield every enabled step, without deductions, in the protocol's order."""
         for action in self._steps:
             yield from ((action, env) for env in self.enabled_by(action, state))
@@ -85,7 +85,7 @@ class Interpreter:
     def enabled_by(self, action: Action, state: State) -> Iterator[Env]:
         """Yield the arguments for which an action or a deduction is enabled."""
         if self._firing.affordable(action, state):
-            yield from self._firing.enabled(action, state)
+            yield from self._firing.enabled_arguments(action, state)
 
     def fire(self, state: State, action: Action, env: Env) -> State:
         """Take one step or one deduction, without the deductions that follow.
@@ -101,7 +101,7 @@ class Interpreter:
         for var in action.params:
             if env[var.name] not in self.instance.of(var.sort):
                 raise SpecificationError(f"{action.name}: '{env[var.name]}' is no element of sort {var.sort.name}")
-        return self._firing.checked(state, action, env)
+        return self._firing.fire_if_enabled(state, action, env)
 
     def step(self, state: State, action: Action, env: Env) -> State:
         """Take one step and all deductions that it enables.
@@ -113,11 +113,11 @@ class Interpreter:
 
     def saturate(self, state: State) -> State:
         """Take deductions until none adds a fact."""
-        return self._deductions.taken(state)[1]
+        return self._deductions.saturate(state)[1]
 
     def premises_hold(self, rule: Action, state: State) -> bool:
         """Whether the premises of a deduction hold for some elements, even if it adds nothing."""
-        return any(True for _ in self._firing.enabled(rule, state))
+        return any(True for _ in self._firing.enabled_arguments(rule, state))
 
     # -- traces ------------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class Interpreter:
         without deductions, all deductions are taken after every step.
 
         Only actions and arguments are checked here. The caller has to check that the trace is of this design, and that
-        the instance satisfies the axioms of its threat model: see :meth:`violated`.
+        the instance satisfies the axioms of its threat model: see :meth:`violated_axioms`.
 
         Raises NotEnabled if a step cannot be taken, as in :meth:`fire`; SpecificationError if an action is unknown, or
         its arguments are not the action's.
@@ -151,15 +151,15 @@ class Interpreter:
         """
         written, state = self.expanded_start()
         for step in steps:
-            more, state = self.expanded(state, step)
+            more, state = self.step_with_deductions(state, step)
             written += more
         return written
 
     def expanded_start(self) -> tuple[list[TraceStep], State]:
         """Return every deduction of the first state, and the saturated first state."""
-        return self._deductions.taken(self.start())
+        return self._deductions.saturate(self.start())
 
-    def expanded(self, state: State, step: TraceStep) -> tuple[list[TraceStep], State]:
+    def step_with_deductions(self, state: State, step: TraceStep) -> tuple[list[TraceStep], State]:
         """Return a step with every deduction that follows it, and the state after these.
 
         Raises NotEnabled if the step cannot be taken, as in :meth:`fire`; SpecificationError if the action is unknown,
@@ -170,7 +170,7 @@ class Interpreter:
             step: the step to take.
         """
         after_step = self.fire(state, self.protocol.action(step.action), step.env)
-        derived, after = self._deductions.taken(after_step, settled=state)
+        derived, after = self._deductions.saturate(after_step, settled=state)
         return [step, *derived], after
 
     # -- formulas ----------------------------------------------------------------------------------
@@ -196,9 +196,9 @@ class Interpreter:
 
     def axioms_hold(self) -> list[str]:
         """Return the names of the protocol's axioms that the instance violates."""
-        return self.violated(self.protocol.axioms)
+        return self.violated_axioms(self.protocol.axioms)
 
-    def violated(self, axioms: Iterable[Axiom]) -> list[str]:
+    def violated_axioms(self, axioms: Iterable[Axiom]) -> list[str]:
         """Return the names of those of ``axioms`` that the instance violates.
 
         Raises SpecificationError if an axiom reads a mutable symbol, so an instance alone does not decide it.
@@ -279,7 +279,7 @@ class Firing:
         self._told_apart = distinguishable_fresh_sorts(protocol, self._instance)
         self._by_action: dict[int, _ActionFunctions] = {}
 
-    def enabled(self, action: Action, state: State) -> Iterator[Env]:
+    def enabled_arguments(self, action: Action, state: State) -> Iterator[Env]:
         """Yield the enabled arguments; parts of guards are checked as soon as their parameters are chosen."""
         checks = self._functions(action).checks
         chosen: dict[str, str] = {}
@@ -304,7 +304,7 @@ class Firing:
         budget = self._instance.budget
         return budget is None or state.spent + action.cost <= budget
 
-    def checked(self, state: State, action: Action, env: Env) -> State:
+    def fire_if_enabled(self, state: State, action: Action, env: Env) -> State:
         """Take a step with given arguments, if it is enabled.
 
         Raises NotEnabled if a guard does not hold, two values drawn fresh are equal, or the budget is spent.
@@ -317,9 +317,9 @@ class Firing:
             raise NotEnabled(action.name, "fresh values differ", env)
         if not self.affordable(action, state):
             raise NotEnabled(action.name, "adversary budget", env)
-        return self.fired(state, action, env)
+        return self.successor(state, action, env)
 
-    def fired(self, before: State, action: Action, env: Env) -> State:
+    def successor(self, before: State, action: Action, env: Env) -> State:
         """Return the state after a step that is known to be enabled."""
         relations: dict[str, Relation] = {}
         functions: dict[str, Function] = {}
@@ -335,7 +335,7 @@ class Firing:
             else:
                 table = functions.get(name, before.functions.get(name, {}))
                 functions[name] = {**table, **dict(rows)}
-        return before.changed(relations, functions, 0 if self._instance.budget is None else action.cost)
+        return before.with_values(relations, functions, 0 if self._instance.budget is None else action.cost)
 
     def _choices(self, action: Action, var: Var, state: State, chosen: Env) -> Sequence[str]:
         pool = self._instance.pools.get((action.name, var.name), self._instance.of(var.sort))
@@ -420,7 +420,7 @@ class Deductions:
             if rule.cost:
                 raise SpecificationError(f"rule {rule.name} costs a move of the adversary, but a deduction is free")
 
-    def taken(self, state: State, settled: State | None = None) -> tuple[list[TraceStep], State]:
+    def saturate(self, state: State, settled: State | None = None) -> tuple[list[TraceStep], State]:
         """Take deductions until none adds a fact; return the deductions and the state.
 
         A rule that added nothing is not tried again until a symbol that it reads or writes changes.
@@ -440,8 +440,8 @@ class Deductions:
                     continue
                 # Premises are monotone: what held before this pass began to add facts still holds.
                 before = state
-                for env in list(self._firing.enabled(rule, state)):
-                    after = self._firing.fired(state, rule, env)
+                for env in list(self._firing.enabled_arguments(rule, state)):
+                    after = self._firing.successor(state, rule, env)
                     if after != state:
                         args = tuple((var.name, env[var.name]) for var in rule.params)
                         steps.append(TraceStep(rule.name, rule.by.name, args))

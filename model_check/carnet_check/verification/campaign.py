@@ -87,7 +87,7 @@ def _run_engines(
     answers: tuple[EngineResult, ...] = ()
     settled: set[tuple[str, str, str]] = set()
     for engine in engines:
-        proved = {about for answer in answers for about, said in answer.liveness.items() if said.proved}
+        proved = {about for answer in answers for about, said in answer.liveness.items() if said.is_proved}
         asked = _with_proved(campaign, proved) if isinstance(engine, DecidesLiveness) else campaign
         answers += (accept_answer(asked, engine, engine.run(asked.task, listener)),)
         settled |= {(engine.name, plan.protocol.variant, name) for plan in asked.plans for name in plan.proved}
@@ -189,7 +189,7 @@ def _lively(plan: Plan) -> set[tuple[str, str]]:
 
 
 def _lemma_claims(engine: JudgesLemmaClaims, plan: Plan) -> dict[tuple[str, str], LemmaClaim]:
-    wanted = engine.wanted(plan)
+    wanted = engine.decided_claims(plan)
     return {(claim.name, threat.id): claim for claim, threat in plan.lemma_claims if claim in wanted}
 
 
@@ -202,7 +202,7 @@ def _with_expectation(campaign: Campaign, engine: Engine, plan: Plan, row: Resul
     if isinstance(engine, JudgesLemmaClaims):
         return replace(row, expected=engine.expected_of(_lemma_claims(engine, plan)[row.claim, row.threat]))
     falls = row.kind in (Kind.CLAIM, Kind.LIVENESS) and plan.expects_violation(row.claim, row.threat)
-    return replace(row, expected=Verdict.VIOLATED if falls else engine.expected(campaign.profile))
+    return replace(row, expected=Verdict.VIOLATED if falls else engine.expected_verdict(campaign.profile))
 
 
 def _missing(
@@ -226,7 +226,7 @@ def _missing(
             threat=threat,
             engine=engine.name,
             verdict=Verdict.ERROR,
-            expected=engine.expected(campaign.profile),
+            expected=engine.expected_verdict(campaign.profile),
             detail=f"{engine.name} gives no answer",
             kind=kind,
         )

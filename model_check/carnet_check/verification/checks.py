@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from carnet_check.cache import AnswerCache, CacheStatistics
 from carnet_check.engines import interface
-from carnet_check.engines.exploration import Coverage, premises_of, trigger_of
+from carnet_check.engines.exploration import Coverage, premise_goals, trigger_of
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.registry import able, registered_engines
 from carnet_check.engines.runner import ONE_PROCESS, Runner
@@ -37,7 +37,10 @@ ESTABLISHES = frozenset({Verdict.PROVED, Verdict.EXHAUSTED})
 
 def shortcomings(outcome: CampaignOutcome) -> list[str]:
     """Return the shortcomings of a run whose rows are all as expected, in the order of its rows."""
-    return [*_alone(outcome), *(f"{each}: declared, without a formula yet" for each in outcome.campaign.declared)]
+    return [
+        *_alone(outcome),
+        *(f"{each}: declared, without a formula yet" for each in outcome.campaign.declared_claims),
+    ]
 
 
 def _alone(outcome: CampaignOutcome) -> Iterator[str]:
@@ -263,16 +266,16 @@ class _Check:
 
     def _vacuous_claim(self, claim: Claim) -> str:
         """Return why ``claim``, or a part of it, can never apply; empty if it can."""
-        premises = premises_of(claim.checked)
+        premises = premise_goals(claim.checked)
         named = {_called(number, len(premises) > 1): premise for number, premise in enumerate(premises, 1)}
         return next((why for called, premise in named.items() if (why := self._vacuous(claim, called, premise))), "")
 
     def _vacuous(self, claim: Claim, called: str, premise: Goal) -> str:
-        if self.evidence.reached(premise.name):
+        if self.evidence.shortest_search(premise.name):
             return ""
         threats = [None if threat == NO_THREAT else threat for other, threat in self.plan.pairs if other == claim]
         if able_under := [threat for threat in threats if self._may_happen(premise, threat)]:
-            if not self.is_unsure and not any(self._asked(threat).answered(premise) for threat in able_under):
+            if not self.is_unsure and not any(self._asked(threat).is_established(premise) for threat in able_under):
                 seen = (
                     f"{called} of {claim.name} holds in no state of this profile, and " if self.evidence.broad else ""
                 )
@@ -290,7 +293,7 @@ class _Check:
     def _takeable(self, threat: Threat | None) -> tuple[Action, ...]:
         key = threat.id if threat else ""
         if key not in self._possible:
-            seen = self.evidence.taken((threat or NO_THREAT).id)
+            seen = self.evidence.actions_taken((threat or NO_THREAT).id)
             self._possible[key] = possible_actions(self.protocol, self._asked(threat), seen)
         return self._possible[key]
 
@@ -322,15 +325,15 @@ class _Check:
         if not self.protocol.goals:
             self.note("no goal is stated, so the claims may hold only because nothing ever happens")
         for goal in self.protocol.goals:
-            found = self.evidence.reached(goal.name)
+            found = self.evidence.shortest_search(goal.name)
             self.reached.append(self._goal_outcome(goal, found))
             if found is not None:
                 continue
-            tried = self.evidence.tried(goal.name)
+            tried = self.evidence.searches_for(goal.name)
             if any(search.problems for search in tried):
                 continue
             never = not any(self._may_happen(goal, threat) for threat in self._models())
-            tried_in = "; ".join(search.covered for search in tried) or "not tried"
+            tried_in = "; ".join(search.description for search in tried) or "not tried"
             detail = f"{'never' if never else 'not'} reached ({tried_in}): {goal.sentence}"
             yield self._row(Kind.GOAL, goal.name, ANY_THREAT, never, detail)
 
@@ -381,12 +384,12 @@ class _Check:
     def _may_wait(self, live: Eventually) -> bool:
         """Whether the trigger of a liveness property may ever hold, in an instance of any size."""
         trigger = trigger_of(live)
-        if self.evidence.reached(trigger.name):
+        if self.evidence.shortest_search(trigger.name):
             return True
         able_under = [threat for threat in self._models() if self._may_happen(trigger, threat)]
         if not able_under:
             return False
-        if not self.is_unsure and not any(self._asked(threat).answered(trigger) for threat in able_under):
+        if not self.is_unsure and not any(self._asked(threat).is_established(trigger) for threat in able_under):
             self.note(f"it is unknown whether the trigger of {live.name} is reachable: the solver gives no answer")
         elif self.evidence.decides(live.name):
             self.note(f"the trigger of {live.name} holds in no state of this profile (it may in a larger instance)")
@@ -394,15 +397,15 @@ class _Check:
 
     def _lively(self, prover: interface.ProvesLiveness, live: Eventually) -> Result:
         answer = self.evidence.liveness.get((prover.name, live.name), NO_ANSWER)
-        verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
-        detail = f"by {_fairness(live, answer.fair)}" if answer.proved else "; ".join(answer.open)
+        verdict = Verdict.PROVED if answer.is_proved else Verdict.UNKNOWN
+        detail = f"by {_fairness(live, answer.fair)}" if answer.is_proved else "; ".join(answer.open)
         detail += f"; rests on {plural(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
         detail += f"; {plural(answer.certified, 'condition')} by certificate" if answer.certified else ""
         detail += f"; a solver is believed in {plural(answer.believed, 'condition')}" if answer.believed else ""
         unmet = [self._worlds.why_no_model(threat) for threat in self.plan.threats]
         if not self._may_wait(live):
             verdict, detail = Verdict.VACUOUS, NOTHING_WAITS
-        elif answer.proved and unmet and all(unmet):
+        elif answer.is_proved and unmet and all(unmet):
             verdict, detail = Verdict.UNKNOWN, unmet[0]
         axioms = (axiom for axiom in self.protocol.axioms if axiom.name in answer.axioms)
         return Result(
@@ -424,7 +427,7 @@ class _Check:
 
     def actions(self) -> Iterator[Result]:
         """Yield a row for each action that should have been taken and never was."""
-        idle = [action for action in self.protocol.actions if not self.evidence.fired(action.name)]
+        idle = [action for action in self.protocol.actions if not self.evidence.has_taken(action.name)]
         stopped = []
         for action in idle:
             what = "rule" if action.deduction else "action"
@@ -475,7 +478,7 @@ class _Check:
             threat=threat,
             engine=explorer.name,
             verdict=Verdict.VACUOUS if certain else Verdict.UNKNOWN,
-            expected=explorer.expected(self.campaign.profile),
+            expected=explorer.expected_verdict(self.campaign.profile),
             detail=detail,
             kind=kind,
         )
@@ -524,7 +527,7 @@ class AxiomModels:
             return ""
         _, asked = self._may_be(threat)
         source, profile = self._campaign.request.source, self._campaign.profile
-        if asked.answered(ANYTHING) or has_model(source, self._protocol, threat, profile):
+        if asked.is_established(ANYTHING) or has_model(source, self._protocol, threat, profile):
             return ""
         able_to_tell = able(interface.DecidesPossibility).name
         return NO_MODEL.format(
@@ -560,7 +563,7 @@ class Evidence:
     def of(variant: str, answers: Sequence[interface.EngineResult]) -> Evidence:
         """Collect the searches of a variant, without random walks: they show nothing about what they did not visit."""
         found = [(answer.engine, each) for answer in answers for each in answer.searches]
-        found = [(by, each) for by, each in found if not each.search.alone and each.walked is None]
+        found = [(by, each) for by, each in found if not each.search.alone and each.walk_coverage is None]
         mine = [(by, each) for by, each in found if each.search.variant == variant]
         lively = {
             (answer.engine, name): said
@@ -581,7 +584,7 @@ class Evidence:
         """Whether every reachable state of the instances was visited under every requested threat model."""
         return all(found.exhaustive for found in self.broad)
 
-    def fired(self, action: str) -> bool:
+    def has_taken(self, action: str) -> bool:
         """Whether some search took the action."""
         return any(found.fired.get(action, 0) for found in self.searches)
 
@@ -589,12 +592,12 @@ class Evidence:
         """Whether some broad search under a threat model took the action."""
         return any(found.fired.get(action, 0) for found in self.broad if found.search.threat == threat)
 
-    def taken(self, threat: str) -> frozenset[str]:
+    def actions_taken(self, threat: str) -> frozenset[str]:
         """Return the actions that were taken under a threat model."""
         searches = (found for found in self.searches if found.search.threat == threat)
         return frozenset(name for found in searches for name, count in found.fired.items() if count)
 
-    def reached(self, goal: str) -> Coverage | None:
+    def shortest_search(self, goal: str) -> Coverage | None:
         """Return the search that reached the goal in the fewest steps, or None."""
         with_goal = [found for found in self.searches if goal in found.goals]
         return min(with_goal, key=lambda f: (len(f.goals[goal].steps), f.search.threat), default=None)
@@ -603,6 +606,6 @@ class Evidence:
         """Whether some search decided a liveness property, or checked whether its trigger is reached."""
         return any(live in (*found.search.liveness, *found.search.triggers) for found in self.searches)
 
-    def tried(self, goal: str) -> tuple[Coverage, ...]:
+    def searches_for(self, goal: str) -> tuple[Coverage, ...]:
         """Return the searches that looked for the goal."""
         return tuple(found for found in self.searches if goal in found.search.goals)

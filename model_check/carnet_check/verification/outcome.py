@@ -130,7 +130,7 @@ def _judged(told: Diagnosis, protocol: Protocol, searches: Sequence[Coverage]) -
         if standing.invariant in each.violations:
             refutation = Refutation(protocol, each, each.violations[standing.invariant])
             return replace(told, standing=replace(standing, status=Status.REFUTED), refutation=refutation)
-    told_of = (f"{each.search.threat}, {each.search.profile.name}: {each.covered}" for each in mine)
+    told_of = (f"{each.search.threat}, {each.search.profile.name}: {each.description}" for each in mine)
     return replace(told, searched="; ".join(told_of))
 
 
@@ -212,7 +212,7 @@ class CampaignOutcome:
                 "profile": found.search.profile.name,
                 "directed": found.search.directed,
                 "beyond_profile": found.search.sought,
-                "covered": found.covered,
+                "covered": found.description,
                 **found.scope.explored.as_json(),
             }
             for answer in self.answers
@@ -256,10 +256,10 @@ class CampaignOutcome:
             asked = f"--variant {variant}{under} --claim {claim} --engine {row.engine}"
             return f"carnet verify {shown} {asked} --profile {profile}"
         found = self.violation_of(row)
-        if found.walked is None and not found.search.alone:
+        if found.walk_coverage is None and not found.search.alone:
             return f"carnet attack {shown} {pair}"
         options = [f"--engine {row.engine}"]
-        if found.walked is not None and (walks := self.campaign.walks):
+        if found.walk_coverage is not None and (walks := self.campaign.walks):
             options += [f"--simulate {walks.number} --seed {walks.seed} --profile {profile}"]
         options += [] if request.depth is None else [f"--depth {request.depth}"]
         return f"carnet verify {shown} {pair} {' '.join(options)}"
@@ -282,7 +282,7 @@ class CampaignOutcome:
         return {
             "as_expected": all(result.as_expected for result in self.results),
             "by_verdict": by_verdict(self.results),
-            "declared": self.campaign.declared,
+            "declared": self.campaign.declared_claims,
         }
 
 

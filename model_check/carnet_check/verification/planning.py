@@ -7,7 +7,7 @@ from carnet_check.engines import interface, registry
 from carnet_check.engines.exploration import DEFAULT_DEPTH, DEFAULT_SEED, NO_CAPS, Caps, Walks
 from carnet_check.engines.runner import ONE_PROCESS, Runner
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import NO_THREAT, Source, unknown
+from carnet_check.loading.families import NO_THREAT, Source, unknown_name
 from carnet_spec.language import Profile, Protocol, TwoRuns
 
 
@@ -58,7 +58,7 @@ class Campaign:
         return random_walks(self.request.walks, self.request.depth, self.request.seed)
 
     @property
-    def declared(self) -> list[str]:
+    def declared_claims(self) -> list[str]:
         """The claims that are declared without a formula."""
         found = (claim.name for plan in self.plans for claim in plan.protocol.claims if claim.declared)
         return list(dict.fromkeys(found))
@@ -111,7 +111,7 @@ def _with_something_to_judge(request: Request, plans: Sequence[interface.Plan]) 
     able = tuple(
         each
         for each in engines
-        if (any(map(each.wanted, plans)) if isinstance(each, interface.JudgesLemmaClaims) else steps)
+        if (any(map(each.decided_claims, plans)) if isinstance(each, interface.JudgesLemmaClaims) else steps)
     )
     if engines and not able:
         names = " or ".join(each.name for each in engines)
@@ -163,14 +163,14 @@ def _refuse_no_induction(campaign: Campaign) -> None:
         return
     known = dict.fromkeys(each.name for plan in campaign.plans for each in plan.protocol.invariants)
     if name not in known:
-        raise UsageError(unknown("lemma or claim", name, campaign.request.source.family.id, known))
+        raise UsageError(unknown_name("lemma or claim", name, campaign.request.source.family.id, known))
     shown = registry.able(interface.Diagnoses).shows
     _refuse_unable(campaign.engines, interface.Diagnoses, f"finds a {shown}, which --cti asks for")
 
 
 def _plan(request: Request, variant: str) -> interface.Plan:
     family = request.source.family
-    protocol = request.source.sound(variant)
+    protocol = request.source.sound_variant(variant)
     declared = protocol.threats or (NO_THREAT,)
     threats = tuple(t for t in declared if not request.threats or t.id in request.threats)
     pairs = []
@@ -215,7 +215,7 @@ def _refuse_unknown(
     known = dict.fromkeys(name for plan in plans for name in listed(plan.protocol))
     for name in names:
         if name not in known:
-            raise UsageError(unknown(what, name, plans[0].protocol.id, known))
+            raise UsageError(unknown_name(what, name, plans[0].protocol.id, known))
 
 
 def _refuse_empty(campaign: Campaign) -> None:

@@ -62,7 +62,7 @@ class Meaning:
         return terms.substitute(self.body, dict(zip(self.params, args, strict=True)))
 
     @property
-    def shown(self) -> str:
+    def display(self) -> str:
         """The definition, for display."""
         return f"{show(terms.Apply(self.symbol, self.params))} is {show(self.body)}"
 
@@ -335,7 +335,7 @@ class Composition:
         """Declare that the other protocol does not discharge these assumptions, and why."""
         self.left_open.append(OpenAssumptions(of, ids, why))
 
-    def built(self, variants: Mapping[End, str] | None = None) -> tuple[BuiltBond, ...]:
+    def build(self, variants: Mapping[End, str] | None = None) -> tuple[BuiltBond, ...]:
         """Look up all formulas that the bonds name, in the main variants or in ``variants``.
 
         Raises SpecificationError if a formula does not exist or is not claimed under the threat models, or an

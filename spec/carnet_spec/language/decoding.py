@@ -29,7 +29,7 @@ def decode(text: str) -> Protocol:
         symbols, sorts = signature_of(bare, decoder.symbols.values(), decoder.sorts.values())
         protocol = replace(bare, symbols=symbols, sorts=sorts)
         protocol.require_declared_threats()
-        canonical = protocol.encoded
+        canonical = protocol.canonical_json
     except (RecursionError, ValueError) as error:
         raise SpecificationError(f"expected a protocol in JSON, and it cannot be read: {error}") from None
     if canonical != text:

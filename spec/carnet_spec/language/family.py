@@ -297,7 +297,7 @@ class Family:
         """Whether the instances of ``profile`` have as many rounds as ``goal`` needs."""
         return goal.rounds <= profile.scale.get(self.rounds, goal.rounds)
 
-    def directed(self, profile: Profile, goals: Iterable[Goal]) -> Profile:
+    def directed_profile(self, profile: Profile, goals: Iterable[Goal]) -> Profile:
         """Return the profile in which to look for goals that need more rounds than ``profile`` has.
 
         It is the profile called ``directed``; if there is none, ``profile`` with as many rounds as the goals need.

@@ -108,7 +108,7 @@ class Protocol:
         return tuple(claim.invariant for claim in self.claims if claim.invariant is not None) + self.lemmas
 
     @property
-    def encoded(self) -> str:
+    def canonical_json(self) -> str:
         """The protocol as canonical JSON: two protocols have equal texts exactly if they are equal.
 
         It contains everything that engines read, and all words that are shown with a verdict: names, sentences and
@@ -126,7 +126,7 @@ class Protocol:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the protocol's canonical encoding, in hex; equal digests mean equal specifications."""
-        return hashlib.sha256(self.encoded.encode("ascii")).hexdigest()
+        return hashlib.sha256(self.canonical_json.encode("ascii")).hexdigest()
 
     def _repr_html_(self) -> str:
         """Return the HTML for a notebook: the roles, the claims with their threat models, and the actions."""

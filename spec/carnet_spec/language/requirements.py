@@ -117,7 +117,7 @@ def _requirements(text: NormativeText) -> Mapping[str, Requirement]:
     return MappingProxyType(found)
 
 
-def cited(protocol: Protocol) -> dict[str, tuple[str, ...]]:
+def references_of(protocol: Protocol) -> dict[str, tuple[str, ...]]:
     """Return the ids that ``protocol`` refers to, each with the actions, claims and so on that refer to it."""
     pairs = [
         *((id, action.name) for action in protocol.actions for id in action.enforces),

@@ -110,7 +110,7 @@ class Primitive:
         """Return a value that is equal for messages of one form: the primitive, its key and the kinds of its fields."""
         return (type(self), *(_shape_of(each, described) for each in (*self.keys, *self.fields)))
 
-    def repeated(self, part: Known) -> Term | None:
+    def unfit_argument(self, part: Known) -> Term | None:
         """Return an argument of ``part`` that is no variable, or a repeated one; None if there is none."""
         elsewhere = frozenset[Var]().union(*map(free_variables, self.terms(without=part)))
         terms = [value.term for value in part.values]
@@ -355,7 +355,7 @@ class DolevYao:
         """Refuse a repeated argument as a check that nobody makes."""
         for symbol, primitive in self._primitives.items():
             for part in (*primitive.keys, *primitive.parts):
-                if self._is_closed(part, primitive) and (term := primitive.repeated(part)) is not None:
+                if self._is_closed(part, primitive) and (term := primitive.unfit_argument(part)) is not None:
                     raise MisuseError(
                         f"{symbol.name}: {show(term)} in {part.relation.symbol.name} is no argument of its own, and "
                         "who cannot open that does not see what is in it: give it one, and compare where a reader can"

@@ -50,9 +50,9 @@ def test_steps_may_draw_what_was_given_back_and_constants_be_one() -> None:
 def test_generated_names_are_one_to_a_thing() -> None:
     layout: Any = SimpleNamespace(instance=Instance({}))
     queries = Queries(layout, None)  # type: ignore[arg-type] # names alone are asked for
-    names = [queries.fresh_name("x"), queries.named("mask", "key1", None)]  # the second name that is made
+    names = [queries.fresh_name("x"), queries.name_for("mask", "key1", None)]  # the second name that is made
     names += [queries.fresh_name("x") for _ in range(9)]
-    names.append(queries.named("mask", "key", None))  # the twelfth: "key" and 12, as "key1" and 2
+    names.append(queries.name_for("mask", "key", None))  # the twelfth: "key" and 12, as "key1" and 2
     assert len(set(names)) == len(names)
 
 
@@ -65,7 +65,7 @@ def test_two_functions_cannot_vouch_for_each_other() -> None:
 
 @pytest.mark.mends("R5", "R11")
 def test_a_flag_like_a_switch_switches_nothing() -> None:
-    assert not prove(found.flag_named_like_a_switch().protocol(), jobs=1).claim("paid").proved
+    assert not prove(found.flag_named_like_a_switch().protocol(), jobs=1).claim("paid").is_proved
     assert "symbol '$on.insert done'" in verified("flag_named_like_a_switch", of=found).json["error"]["message"]
 
 
@@ -102,9 +102,9 @@ class Layered:
 @pytest.mark.mends("R6")
 def test_a_layer_cannot_make_true_or_change_what_the_design_waits_for() -> None:
     source = families.Source("lamp", Layered.family, "lamp")
-    assert source.sound("dark").variant == "dark"
+    assert source.sound_variant("dark").variant == "dark"
     with pytest.raises(InvalidSpecificationError, match="layer: light is new and changes lit"):
-        source.sound("lighted")
+        source.sound_variant("lighted")
     draft = Layered.draft("dark")
     with pytest.raises(SpecificationError, match="a layer cannot change lit"):
         draft.superpose("pay")(lambda step: step.insert(mended.lit))

@@ -74,7 +74,7 @@ def test_one_step_draws_no_value_twice() -> None:
 
     judge = _judge(drafted(draw_two))
     action = judge.protocol.action("draw_two")
-    assert [env for _, env in judge.enabled(judge.initial())] == [{"one": "k1", "other": "k2"}]
+    assert [env for _, env in judge.enabled_steps(judge.initial())] == [{"one": "k1", "other": "k2"}]
     with pytest.raises(NotEnabled, match="fresh values differ"):
         judge.fire(judge.initial(), action, {"one": "k1", "other": "k1"})
 

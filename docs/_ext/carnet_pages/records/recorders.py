@@ -190,7 +190,7 @@ def rounds(family: Family) -> None:
     from carnet_check.engines.interface import Explores
     from carnet_check.engines.registry import able
     from carnet_check.semantics import Interpreter
-    from carnet_check.wording import knowers, known
+    from carnet_check.wording import knowers, knowledge_of
 
     source, variant, threat, goal = load(family.id), family.main[0], family.protocol().threats[0].id, family.round_goal
     sizes = source.profile("tiny")
@@ -203,7 +203,7 @@ def rounds(family: Family) -> None:
     (sentence,) = (each.sentence for each in protocol.goals if each.name == goal)
     told: dict[str, object] = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest}
     counted = knowers(protocol, judge.instance, chart.parties)
-    first = known(protocol, judge.replay(trace)[0])
+    first = knowledge_of(protocol, judge.replay(trace)[0])
     told |= {
         "parties": chart.parties,
         "knowers": counted,

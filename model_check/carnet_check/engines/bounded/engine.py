@@ -44,7 +44,7 @@ class BoundedModelChecking(Bounded):
         """Return the engine for runs of at most ``steps`` steps."""
         return replace(self, depth=steps)
 
-    def expected(self, profile: Profile) -> Verdict:
+    def expected_verdict(self, profile: Profile) -> Verdict:
         """Return HOLDS-TO, for every profile."""
         return Verdict.HOLDS_TO
 
@@ -90,7 +90,7 @@ class BoundedModelChecking(Bounded):
         listener.status(f"{variant}: writing down runs of {plural(self.depth, 'step')}")
         try:
             with task.runner.pool(solver_version) as pool:
-                return Questions(plan, self.depth, self.rlimit).answered(pool, told)
+                return Questions(plan, self.depth, self.rlimit).answer_all(pool, told)
         except SpecificationError as error:
             return [ClaimStatus(0, Answer.unknown(0, str(error)))] * len(plan.pairs)
 
@@ -132,7 +132,7 @@ class BoundedModelChecking(Bounded):
             threat=threat.id,
             engine=self.name,
             verdict=verdict,
-            expected=Verdict.VIOLATED if falls else self.expected(task.profile),
+            expected=Verdict.VIOLATED if falls else self.expected_verdict(task.profile),
             detail=detail,
             assumptions=plan.protocol.resting_on(axiom.states for axiom in plan.protocol.axioms),
         )

@@ -51,7 +51,7 @@ class Questions:
         self._rlimit = rlimit
         self._reading = read_protocol(plan.protocol)
 
-    def answered(self, pool: Pool, told: OnAnswer) -> list[ClaimStatus]:
+    def answer_all(self, pool: Pool, told: OnAnswer) -> list[ClaimStatus]:
         """Return the status of each pair of claim and threat model, in the plan's order."""
         pairs = self._plan.pairs
         claims = list(dict.fromkeys(claim.name for claim, _ in pairs))

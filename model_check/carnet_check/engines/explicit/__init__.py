@@ -48,7 +48,7 @@ def explore(
     Args:
         protocol: the protocol to explore.
         instance: the instance; the caller has to check that it satisfies the axioms: see
-            :meth:`~carnet_check.semantics.interpreter.Interpreter.violated`.
+            :meth:`~carnet_check.semantics.interpreter.Interpreter.violated_axioms`.
         invariants, goals, caps, stop_at_first, stop_when_fallen, reduction, watch, threat: as there. With reductions,
             counts are those of the reduced system; sibling processes share the memory.
         packed: the class of the search.
@@ -154,7 +154,7 @@ class _TraceExpander:
         prefix = self._start
         for step in steps:
             if step not in prefix.further:
-                more, after = self.interpreter.expanded(prefix.state, step)
+                more, after = self.interpreter.step_with_deductions(prefix.state, step)
                 prefix.further[step] = _Prefix((*prefix.steps, *more), after)
             prefix = prefix.further[step]
         return prefix.steps, prefix.state

@@ -47,7 +47,7 @@ class Explicit(PackedExplorer, ListsStates, Observes, Samples, OnCluster):
         """Run the compiled search to its end, and return the visited states."""
         return visit(protocol, instance, invariants, goals)
 
-    def observed(
+    def observe(
         self, protocol: Protocol, instance: Instance, caps: Caps, watch: Callable[[int, int], None] | None = None
     ) -> Observed | None:
         """Run the compiled search, and read the changing places off its layout."""

@@ -49,7 +49,7 @@ class PackedExplorer(Explorer, DecidesLiveness, Checkpointing):
                 first=options.get("stop_at_first", False),
                 fallen=options.get("stop_when_fallen", False),
             )
-            saved = None if asked is None else self.checkpoint.saved(asked)
+            saved = None if asked is None else self.checkpoint.for_instance(asked)
         options.setdefault("stop_at_first", False)
         return explore(protocol, instance, packed=self.searches_by(), saved=saved, **options)
 

@@ -136,7 +136,7 @@ class Layout:
             if place.symbol.name == symbol and matches(pattern, place.row):
                 tell(place.mask)
 
-    def written(self, writes: Iterable[tuple[Place, Value]], forget: Callable[[], None]) -> tuple[int, int]:
+    def masks_for(self, writes: Iterable[tuple[Place, Value]], forget: Callable[[], None]) -> tuple[int, int]:
         """Return masks such that ``(s | first) ^ second`` is ``s`` after the writes, giving places fields.
 
         ``forget`` is called when a place that was written with its first value gets a field: the masks then lack it.
@@ -276,7 +276,7 @@ class Folding:
 
     def domain(self, var: terms.Var, pool: Row, tests: Sequence[Condition]) -> Row:
         """Return the elements of the pool that satisfy all conditions on this variable alone."""
-        decided = [test for test in tests if test.needs == {var.name} and not changes(test.term)]
+        decided = [test for test in tests if test.needs == {var.name} and not reads_mutable_symbol(test.term)]
         return tuple(
             element
             for element in pool
@@ -303,7 +303,7 @@ class Folding:
         return any(not self.instance.of(var.sort) for var in bound)
 
 
-def changes(term: Term) -> bool:
+def reads_mutable_symbol(term: Term) -> bool:
     """Whether a term reads a mutable symbol."""
     return any(symbol.mutable for symbol in terms.symbols_of(term))
 

@@ -202,7 +202,7 @@ class _Visited:
         found = waiting.round({self.label(name): self.closed(name) for name in live.fair}, strong)
         if found or waiting.round({self.label(name): self.idle(name) for name in live.fair}, strong) is None:
             return found, ""
-        names = [name for name in live.fair if (self.allowed(name) & waiting.reached).any()]
+        names = [name for name in live.fair if (self.allowed(name) & waiting.waiting_states).any()]
         return None, f"a run ends where {' or '.join(names)} lacks elements or budget, which a larger instance has"
 
     def idle(self, action: str) -> Marks:
@@ -446,19 +446,19 @@ class Waiting:
     def __init__(self, graph: Graph, begins: Marks, waits: Marks, levels: Numbers) -> None:
         waiting = graph.within(waits)
         self._paths = Paths(waiting, np.nonzero(begins)[0], levels)
-        self._graph = waiting.within(self.reached)
+        self._graph = waiting.within(self.waiting_states)
 
     @property
-    def reached(self) -> Marks:
+    def waiting_states(self) -> Marks:
         """Marks at the waiting states."""
-        return self._paths.reached
+        return self._paths.reachable_states
 
     def round(self, idle: Idle, strong: frozenset[int] = frozenset()) -> Round | None:
         """Return the nearest lasso that is fair to every action of ``idle``, or None.
 
         It is strongly fair to the actions whose labels are in ``strong``.
         """
-        stuck = np.logical_and.reduce([self.reached, *idle.values()])
+        stuck = np.logical_and.reduce([self.waiting_states, *idle.values()])
         if stuck.any():
             return self._round(self._paths.nearest(stuck), ())
         number = self._fair(idle, strong)
@@ -499,7 +499,7 @@ class Waiting:
         return _of_component(fair, number), shunned
 
     def _round(self, entry: int, repeated: tuple[Step, ...]) -> Round:
-        way = self._paths.to(entry)
+        way = self._paths.steps_to(entry)
         unnamed = tuple((source, target, UNNAMED) for source, target, _ in way)
         return Round(way[0][0] if way else entry, unnamed, repeated)
 
@@ -518,7 +518,7 @@ def _trip(inside: Graph, entry: int, idle: Idle) -> list[Step]:
         if not closed[visited].any() and all(taken != label for _, _, taken in steps):
             steps += _way(inside, visited[-1], closed, label)
     here = steps[-1][1] if steps else entry
-    return steps if here == entry else [*steps, *Paths.between(inside, here).to(entry)]
+    return steps if here == entry else [*steps, *Paths.between(inside, here).steps_to(entry)]
 
 
 def _way(inside: Graph, here: int, closed: Marks, label: int) -> list[Step]:
@@ -526,9 +526,9 @@ def _way(inside: Graph, here: int, closed: Marks, label: int) -> list[Step]:
     paths = Paths.between(inside, here)
     taken = np.nonzero(inside.labels == label)[0]
     after = paths.away[inside.sources[taken]] + 1
-    if len(taken) and not (closed & (paths.away < after.min()) & paths.reached).any():
+    if len(taken) and not (closed & (paths.away < after.min()) & paths.reachable_states).any():
         return paths.by(int(taken[np.argmin(after)]))
-    return paths.to(paths.nearest(closed & paths.reached))
+    return paths.steps_to(paths.nearest(closed & paths.reachable_states))
 
 
 class Paths:
@@ -559,7 +559,7 @@ class Paths:
         return Paths(component, np.array([begin]), np.zeros(component.states, np.int64))
 
     @property
-    def reached(self) -> Marks:
+    def reachable_states(self) -> Marks:
         """Marks at the states to which a path leads."""
         found: Marks = self.away != NOWHERE
         return found
@@ -569,7 +569,7 @@ class Paths:
         places = np.nonzero(marks)[0]
         return int(places[np.argmin(self.away[places])])
 
-    def to(self, place: int) -> list[Step]:
+    def steps_to(self, place: int) -> list[Step]:
         """Return the steps of a path to a state."""
         last = int(self._last[place])
         return [] if last == NOWHERE else self.by(last)

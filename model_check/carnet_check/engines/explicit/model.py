@@ -305,7 +305,7 @@ class _Builder:
         each: dict[str, Domain] = {var.name: self.instance.of(var.sort) for var in update.each}
         tests = conditions_in(update.when)
         name = update.symbol.name
-        known = self.queries.named("places", name, self.relevance.places(self.layout.tables[name]))
+        known = self.queries.name_for("places", name, self.relevance.places(self.layout.tables[name]))
 
         def leaf(names: Names) -> Lines:
             row = self.queries.row(update.args, names)

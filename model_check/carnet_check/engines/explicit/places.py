@@ -140,7 +140,7 @@ class PlacesSearch(PackedSearch):
         for rule in self.model.saturation.rules:
             rule.fired = rule.fired or rule.name in fired
         inboxes = [[state for each in sent for state in each.boxes[place]] for place in range(self._number)]
-        taken: list[NewStates] = self._places.each("taken", inboxes)
+        taken: list[NewStates] = self._places.each("add_level", inboxes)
         self._total.size += sum(each.states for each in taken)
         self.dominated += sum(each.dominated for each in taken)
         self._represented += sum(each.represented for each in taken)
@@ -152,7 +152,7 @@ class PlacesSearch(PackedSearch):
         """Let every place expand its part of the level, repeated until all places have the same layout."""
         layout = self.model.layout
         while True:
-            sent: list[Successors] = self._places.each("sent")
+            sent: list[Successors] = self._places.each("expand_level")
             known = len(layout.fields)
             layout.give_fields(field for each in sent for field in each.fields[known:])
             if len(layout.fields) == known:
@@ -187,7 +187,7 @@ class PlacesSearch(PackedSearch):
             return
         if not self.spent:
             return
-        for places, represented in self._places.each("passed"):
+        for places, represented in self._places.each("drop_dominated"):
             self.passed_over += places
             self.passed_over_for += represented
 
@@ -273,7 +273,7 @@ class Owner(PackedSearch):
         other._drop_what_is_seen()
         return other
 
-    def sent(self) -> Successors:
+    def expand_level(self) -> Successors:
         """Expand the last level, and return the successors, sorted by their owners."""
         known = len(self.model.layout.fields)
         self._tidy()
@@ -286,7 +286,7 @@ class Owner(PackedSearch):
         boxes = [[*box] for box in self._boxes] if len(fields) == known else []
         return Successors(fields, boxes, self.fired, [rule.name for rule in self.model.saturation.rules if rule.fired])
 
-    def taken(self, states: Iterable[int]) -> NewStates:
+    def add_level(self, states: Iterable[int]) -> NewStates:
         """Add those of ``states`` that are new as the next level, and check the monitors in them."""
         before, known = self.dominated, set(self.sightings)
         self.levels.append(len(self.states))
@@ -299,7 +299,7 @@ class Owner(PackedSearch):
         represented = len(new) if canonical is None else sum(map(canonical.orbit_size, new))
         return NewStates(len(new), represented, self.dominated - before, fresh)
 
-    def passed(self) -> tuple[int, int]:
+    def drop_dominated(self) -> tuple[int, int]:
         """Drop the dominated states of the last level; return their number, and that of the states they represent."""
         before = self.passed_over, self.passed_over_for
         self._pass_over()

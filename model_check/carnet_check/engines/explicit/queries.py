@@ -143,11 +143,11 @@ class Queries:
             case terms.Member(_, name):
                 return repr(name)
             case terms.Apply(symbol, args) if symbol.mutable:
-                elements = self.named("element", symbol.name, self.layout.tables[symbol.name].elements)
+                elements = self.name_for("element", symbol.name, self.layout.tables[symbol.name].elements)
                 row = self.row(args, names)
                 return f"{elements}[{row}][s & {self._masks(symbol)}[{row}]]"
             case terms.Apply(symbol, args):
-                table = self.named("table", symbol.name, self.instance.functions[symbol.name])
+                table = self.name_for("table", symbol.name, self.instance.functions[symbol.name])
                 return f"{table}[{self.row(args, names)}]"
             case terms.IfThenElse(test, then, otherwise):
                 first, second = self.individual(then, names), self.individual(otherwise, names)
@@ -166,7 +166,7 @@ class Queries:
 
     # -- expressions -------------------------------------------------------------------------------
 
-    def named(self, what: str, symbol: str, value: object) -> str:
+    def name_for(self, what: str, symbol: str, value: object) -> str:
         """Return the name by which generated code refers to ``value``, an object about a symbol."""
         if (what, symbol) not in self._known_as:
             letters = (each if each.isascii() and each.isalnum() else f"_{ord(each):x}_" for each in symbol)
@@ -175,15 +175,15 @@ class Queries:
         return self._known_as[what, symbol]
 
     def _masks(self, symbol: Symbol) -> str:
-        return self.named("mask", symbol.name, self.layout.tables[symbol.name].masks)
+        return self.name_for("mask", symbol.name, self.layout.tables[symbol.name].masks)
 
     def _first(self, symbol: Symbol) -> str:
-        return self.named("first", symbol.name, self.layout.tables[symbol.name].first)
+        return self.name_for("first", symbol.name, self.layout.tables[symbol.name].first)
 
     def _fact(self, symbol: Symbol, row: str) -> str:
         if not symbol.mutable:
             rows = self.instance.relations.get(symbol.name, frozenset())
-            return f"({row} in {self.named('rows', symbol.name, rows)})"
+            return f"({row} in {self.name_for('rows', symbol.name, rows)})"
         if not self.layout.tables[symbol.name].first:
             return f"(s & {self._masks(symbol)}[{row}])"
         return f"((not s & {self._masks(symbol)}[{row}]) == ({row} in {self._first(symbol)}))"
@@ -261,12 +261,12 @@ class Queries:
         if (what, symbol.name) in self._known_as:
             return self._known_as[what, symbol.name]
         if symbol.mutable:
-            return self.named(what, symbol.name, self.layout.tables[symbol.name].index(known))
+            return self.name_for(what, symbol.name, self.layout.tables[symbol.name].index(known))
         index: dict[Row, list[Row]] = {}
         for row in sorted(self.instance.relations.get(symbol.name, frozenset())):
             rest = tuple(element for position, element in enumerate(row) if position not in known)
             index.setdefault(tuple(row[position] for position in known), []).append(rest)
-        return self.named(what, symbol.name, index)
+        return self.name_for(what, symbol.name, index)
 
     def _restriction(self, chosen: Mapping[terms.Var, str], domains: Mapping[str, Domain]) -> Lines:
         conditions = [

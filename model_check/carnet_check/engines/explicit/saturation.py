@@ -78,7 +78,7 @@ class Rule(Memo[Change]):
             for writes in self._conclusions(s):
                 self.fired = True
                 written |= writes
-            change = self._layout.written(written.items(), self.forget)
+            change = self._layout.masks_for(written.items(), self.forget)
             after = apply_change(s, change)
             touched, cleared = touched | change[0], cleared | change[1]
             if after == s:

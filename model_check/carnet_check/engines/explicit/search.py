@@ -151,7 +151,7 @@ def expander(model: Model, step: CompiledStep, tally: Callable[[Memo[Moves | Non
         made = step.moves(bits)
         effects = []
         for writes, _ in made:
-            touched, cleared = model.layout.written(writes.items(), memo.forget)
+            touched, cleared = model.layout.masks_for(writes.items(), memo.forget)
             if touched & ~memo.reads == 0 and (bits | touched) ^ cleared == bits and not spent:
                 continue
             effects.append((*add_cost(touched, cleared, bits, step, spent), model.saturation.after(writes)))
@@ -420,7 +420,7 @@ class PackedSearch(SearchState):
                 continue
             cost = step.action.cost if layout.spent else 0
             for writes, chosen in step.moves(before):
-                t = apply_change(before, layout.written(writes.items(), lambda: None)) + cost
+                t = apply_change(before, layout.masks_for(writes.items(), lambda: None)) + cost
                 deductions = self.model.saturation.after(writes)
                 if deductions is not None:
                     t = apply_change(t, deductions.answer(t))

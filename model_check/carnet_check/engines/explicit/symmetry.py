@@ -43,7 +43,7 @@ REMEMBERED = 1 << 18  #: The most broken ties that are memoised.
 
 def canonicalizer_of(explored: SymmetryInput) -> Canonicalizer | None:
     """Return a canonicalizer, or ``None`` if no elements are interchangeable."""
-    carried = explored.carried()
+    carried = explored.stored_elements()
     classes = interchangeable(explored.elements(), explored.facts())
     alike = [bundles for bundles in classes if any(not carried.isdisjoint(bundle) for bundle in bundles)]
     return Canonicalizer(alike, explored) if alike else None
@@ -216,7 +216,7 @@ class SymmetryInput:
         """Return every element of every sort."""
         return [(sort.name, element) for sort in self.sorts for element in self.instance.of(sort)]
 
-    def carried(self) -> Set[Element]:
+    def stored_elements(self) -> Set[Element]:
         """Return the elements in the rows or values of relevant places, besides those that a formula names."""
         found: set[Element] = set()
         for name, rows in self._rows.items():

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
-from carnet_check.engines.explicit.layout import Condition, changes, conditions_in
+from carnet_check.engines.explicit.layout import Condition, conditions_in, reads_mutable_symbol
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import CompiledStep, Model, add_cost, can_afford, spent_by
 from carnet_check.engines.explicit.queries import Domain, Draw, Queries
@@ -74,17 +74,17 @@ class PackedWalks:
             return "memory"
         return None
 
-    def seen(self) -> dict[str, ActionCoverage]:
+    def action_coverage(self) -> dict[str, ActionCoverage]:
         """Return the coverage of each action, all its parts together, in the protocol's order."""
         seen = {step.action.name: ActionCoverage() for step in self.model.steps}
         for step, guards, taken in zip(self.offers.steps, self.offers.guards, self.fired, strict=True):
-            seen[step.action.name] = guards.seen(taken).joined(seen[step.action.name])
+            seen[step.action.name] = guards.coverage(taken).union(seen[step.action.name])
         return seen
 
     def path(self, monitor: int) -> list[TraceStep]:
         """Return steps to a state in which a monitor holds: those of the walk that are needed for it."""
         steps = self._walked(*self.sightings[monitor])
-        slicer = Slicer(self.start, self.offers.taken, self.model.monitors[monitor].holds)
+        slicer = Slicer(self.start, self.offers.successor, self.model.monitors[monitor].holds)
         assert slicer.serves(steps), "a walk that is taken again ends elsewhere"
         taken = ((self.offers.steps[number], chosen) for number, chosen in slicer.without_superfluous(steps, 1))
         return [
@@ -96,10 +96,10 @@ class PackedWalks:
         s, chance = self.start, chance_of(self.walks.seed, number)
         steps: list[Chosen] = []
         for _ in range(taken):
-            found = self.offers.drawn(s, chance)
+            found = self.offers.draw_move(s, chance)
             assert found is not None, "a walk that is taken again ends earlier"
             offered, way, after = found
-            steps.append(self.offers.chosen(s, offered, way))
+            steps.append(self.offers.trace_step(s, offered, way))
             s = after
         return steps
 
@@ -114,7 +114,7 @@ class PackedWalks:
     def _take_step(self) -> None:
         """Check the monitors in the state, and take a step; end the walk if no step changes the state."""
         self._look()
-        found = self.offers.drawn(self.state, self.chance) if self.taken < self.walks.depth else None
+        found = self.offers.draw_move(self.state, self.chance) if self.taken < self.walks.depth else None
         if found is None:
             self.stuck += self.taken < self.walks.depth
             self._end_walk()
@@ -156,7 +156,7 @@ def walk(protocol: Protocol, run: PackedWalks) -> Exploration:
     """Take all walks, or as many as the bounds allow; traces leave deductions out."""
     stopped_by = run.run()
     model, seconds = run.model, run.watch.seconds
-    actions = run.seen()
+    actions = run.action_coverage()
     fired = {name: seen.taken for name, seen in actions.items()}
     fired |= {rule.name: int(rule.fired) for rule in model.saturation.rules}
     found: dict[bool, dict[str, Trace]] = {True: {}, False: {}}
@@ -195,14 +195,14 @@ class RandomStream:
     def __init__(self, state: int) -> None:
         self.state = state & _WORD
 
-    def drawn(self) -> int:
+    def next_word(self) -> int:
         """Return the next 64 bits."""
         self.state = (self.state + STRIDE) & _WORD
         return mix(self.state)
 
     def below(self, bound: int) -> int:
         """Return a number below ``bound``, uniform up to one part in ``2**32 / bound``."""
-        return (self.drawn() >> 32) * bound >> 32
+        return (self.next_word() >> 32) * bound >> 32
 
 
 def chance_of(seed: int, walk: int) -> RandomStream:
@@ -236,7 +236,7 @@ class GuardObserver:
         guards = [guard for guard in step.action.guards if guard.kind is not GuardKind.FRESH]
         self._conditions = {guard.name: (*conditions_in(guard.formula),) for guard in guards}
         self._failing = {guard.name: (*conditions_in(guard.formula, False),) for guard in guards}
-        self._decided = {guard.name: not changes(guard.formula) for guard in guards}
+        self._decided = {guard.name: not reads_mutable_symbol(guard.formula) for guard in guards}
         self._held: set[str] = set()
         self._failed: set[str] = set()
         self._alone: set[str] = set()
@@ -256,7 +256,7 @@ class GuardObserver:
             if name not in self._failed and self._test("failed", name)(bits):
                 self._failed.add(name)
 
-    def seen(self, taken: int) -> ActionCoverage:
+    def coverage(self, taken: int) -> ActionCoverage:
         """Return the coverage of the action, which was taken ``taken`` times."""
         return ActionCoverage(
             taken,
@@ -315,7 +315,7 @@ class EnabledSteps:
         self.memos = [_memo(model, step, guards) for step, guards in zip(steps, self.guards, strict=True)]
         self._ways: dict[tuple[int, int], dict[Row, int]] = {}
 
-    def drawn(self, s: int, chance: RandomStream) -> tuple[int, int, int] | None:
+    def draw_move(self, s: int, chance: RandomStream) -> tuple[int, int, int] | None:
         """Draw a move that changes a state: its step's number, its index in the step, and the next state.
 
         A drawn move that changes nothing is excluded and another one is drawn, so the choice is uniform among the moves
@@ -334,11 +334,11 @@ class EnabledSteps:
             order[place] = order[left]
         return None
 
-    def chosen(self, s: int, number: int, way: int) -> Chosen:
+    def trace_step(self, s: int, number: int, way: int) -> Chosen:
         """Return the trace step for a drawn move: ``number`` is its step's number, ``way`` its index there."""
         return number, _ways(self.steps[number], s)[way][1]
 
-    def taken(self, s: int, step: Chosen) -> int | None:
+    def successor(self, s: int, step: Chosen) -> int | None:
         """Return the state after a trace step, or None if the step is not enabled."""
         number, elements = step
         memo = self.memos[number]
@@ -366,7 +366,7 @@ def _sample(model: Model) -> list[int]:
     offers, start, chance = EnabledSteps(model, model.steps), model.saturation.start(), chance_of(0, 0)
     states = [start]
     while len(states) < SAMPLE:
-        found = offers.drawn(states[-1], chance)
+        found = offers.draw_move(states[-1], chance)
         if found is None and states[-1] == start:
             break
         states.append(start if found is None else found[2])
@@ -386,7 +386,7 @@ def _memo(model: Model, step: CompiledStep, guards: GuardObserver | None) -> Mem
             guards.see(bits, bool(made))
         effects: list[MemoisedChange] = []
         for writes, _ in made:
-            masks = model.layout.written(writes.items(), memo.forget)
+            masks = model.layout.masks_for(writes.items(), memo.forget)
             effects.append((*add_cost(*masks, bits, step, spent), model.saturation.after(writes)))
         return Moves(tuple(effects), (step.action.name,) * len(made)) if made else None
 

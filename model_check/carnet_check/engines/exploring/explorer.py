@@ -21,7 +21,7 @@ from carnet_check.engines.exploration import (
     Search,
     WalkCoverage,
     Walks,
-    premises_of,
+    premise_goals,
     trigger_of,
 )
 from carnet_check.engines.exploring.searches import (
@@ -141,7 +141,7 @@ class Searcher(Explores):
         """Return the search for the remaining expected violations in the next size for attack searches, or None."""
         search, plan = found.search, task.plan(found.search.variant)
         fallen = {name for each in seen for name in each.violations}
-        falling = (name for name in search.judged if plan.expects_violation(name, search.threat))
+        falling = (name for name in search.judged_properties if plan.expects_violation(name, search.threat))
         standing = tuple(name for name in falling if name not in fallen)
         sizes = task.source.family.sizes_to_hunt(search.variant)
         if search.directed or found.problems or not standing or place >= len(sizes):
@@ -160,15 +160,15 @@ class Searcher(Explores):
                 listener.status("; ".join(parts))
 
         listener.status(plural(len(searches), "exploration"))
-        for each, found in self.searched(searches, task.jobs, progress, before):
+        for each, found in self.search_all(searches, task.jobs, progress, before):
             where = "directed run" if each.directed else each.threat
             where += f", {', '.join(each.liveness)}" if each.liveness else ""
             where += f" in {each.profile.name}" if each.sought else ""
             fallen = f"; violated: {', '.join(found.violations)}" if found.violations else ""
-            listener.line(f"{each.variant} · {where}: {found.covered} in {found.seconds:.1f} s{fallen}")
+            listener.line(f"{each.variant} · {where}: {found.description} in {found.seconds:.1f} s{fallen}")
             yield found
 
-    def searched(
+    def search_all(
         self,
         searches: Sequence[Search],
         jobs: int,
@@ -206,15 +206,17 @@ class Searcher(Explores):
 
     def _judged(self, task: Task, found: Coverage, sought: Sequence[Coverage]) -> Iterator[Result]:
         """Yield a row for each claim; a search for goals alone has rows only if it failed."""
-        if not (found.search.judged or found.problems):
+        if not (found.search.judged_properties or found.problems):
             return
         beside = [] if found.search.directed else _beside(found, sought)
         elsewhere = {
-            name: more for more in beside for name in (more.search.judged if more.problems else more.violations)
+            name: more
+            for more in beside
+            for name in (more.search.judged_properties if more.problems else more.violations)
         }
         plan = task.plan(found.search.variant)
         assumptions = plan.protocol.resting_on(axiom.states for axiom in plan.protocol.axioms)
-        for claim in found.search.judged or found.search.goals:
+        for claim in found.search.judged_properties or found.search.goals:
             row = self._row(task, plan, elsewhere.get(claim, found), claim)
             yield replace(row, assumptions=assumptions)
 
@@ -229,7 +231,7 @@ class Searcher(Explores):
             threat=search.threat,
             engine=self.name,
             verdict=verdict,
-            expected=Verdict.VIOLATED if falls else self.expected(task.profile),
+            expected=Verdict.VIOLATED if falls else self.expected_verdict(task.profile),
             bound=bound,
             detail=detail_of(plan, found, claim),
             seconds=found.seconds,
@@ -372,7 +374,7 @@ class CachedExplorer:
         if text is None:
             return self.explorer.explore(protocol, instance, caps=caps, **asked)
         here = AnswerCache(self.before.folder, self.before.who)
-        found = here.known(text, str(caps.states), lambda kept: _read(kept, protocol, **asked))
+        found = here.get(text, str(caps.states), lambda kept: _read(kept, protocol, **asked))
         if found is None:
             found = self.explorer.explore(protocol, instance, caps=caps, **asked)
             if found.stopped_by in ENDED and not found.problems:
@@ -395,7 +397,7 @@ def question(
     **asked: Any,
 ) -> str | None:
     """Return a text of all that an exploration depends on; None if a name of an invariant or goal is ambiguous."""
-    premises = (premise for each in invariants for premise in premises_of(each))
+    premises = (premise for each in invariants for premise in premise_goals(each))
     known = {*protocol.goals, *premises, *map(trigger_of, protocol.liveness)}
     if not (set(invariants) <= set(protocol.invariants) and set(goals) <= known):
         return None
@@ -493,7 +495,7 @@ class Explorer(Searcher, RunsInBackground, Shares):
         """Return the engine with explorations that stop after ``most`` states."""
         return replace(self, most_states=most)
 
-    def expected(self, profile: Profile) -> Verdict:
+    def expected_verdict(self, profile: Profile) -> Verdict:
         """Return EXHAUSTED, or HOLDS-TO if the profile limits the adversary."""
         return Verdict.EXHAUSTED if profile.budget is None else Verdict.HOLDS_TO
 
@@ -512,7 +514,7 @@ class Explorer(Searcher, RunsInBackground, Shares):
         with RunningSearches(self, self._announced(task), task.jobs, self._known_before(task)) as begun:
             yield replace(self, has_begun=begun)
 
-    def searched(
+    def search_all(
         self,
         searches: Sequence[Search],
         jobs: int,
@@ -533,7 +535,7 @@ class Explorer(Searcher, RunsInBackground, Shares):
         every = self._announced(task)
         found, sought = self._found(task, shard.share(every), listener, before)
         named = {_named(each.search): each for each in found}
-        open_ = {name: each.covered for name, each in named.items() if not (each.complete or each.problems)}
+        open_ = {name: each.description for name, each in named.items() if not (each.complete or each.problems)}
         problems = tuple(problem for each in (*found, *sought) for problem in each.problems)
         notes = before.used.notes if before else ()
         return ShardReport(self.name, "exploration", len(found), len(every), open_, problems, notes)
@@ -552,13 +554,15 @@ class Explorer(Searcher, RunsInBackground, Shares):
         near = tuple(goal.name for goal in protocol.goals if family.is_within(goal, task.profile))
         for threat in plan.threats:
             if task.every_claim or plan.claims(threat) or plan.proved:
-                yield replace(every, threat=threat.id, claims=plan.claims(threat), goals=near, triggers=plan.stated)
+                yield replace(
+                    every, threat=threat.id, claims=plan.claims(threat), goals=near, triggers=plan.liveness_properties
+                )
         far = [goal for goal in protocol.goals if goal.name not in near]
         if far and plan.threats and task.every_claim:
             yield replace(
                 every,
                 threat=plan.threats[0].id,
-                profile=family.directed(task.profile, far),
+                profile=family.directed_profile(task.profile, far),
                 goals=tuple(goal.name for goal in far),
                 directed=True,
                 caps=self._limited(within(DIRECTED_CAPS, task.jobs, task.limits)),
@@ -604,23 +608,23 @@ class Walker(Searcher):
         """Return the engine for ``most`` walks at most."""
         return replace(self, walks=replace(self.walks, number=min(most, self.walks.number)))
 
-    def expected(self, profile: Profile) -> Verdict:
+    def expected_verdict(self, profile: Profile) -> Verdict:
         """Return SAMPLED, even if the profile limits the adversary."""
         return Verdict.SAMPLED
 
     def intention(self, task: Task) -> str:
         """Return the words for the walks, the profile, its instances and the adversary's budget."""
         where = f"profile {task.profile.name}: {self.instances_in_words(task)}"
-        return f"{self.walks.described}, seed {self.walks.seed}, in {where}"
+        return f"{self.walks.description}, seed {self.walks.seed}, in {where}"
 
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         """Return the words for the instances, the interpretations that they fix, and the number of walks in each."""
         where, *fixes = super().strength(task, outcome)
-        return (f"{where}, {self.walks.described} in each", *fixes)
+        return (f"{where}, {self.walks.description} in each", *fixes)
 
     def budget(self, profile: Profile) -> str:
         """Return the words for the number and the length of walks."""
-        return f"{self.walks.described} to an instance"
+        return f"{self.walks.description} to an instance"
 
     def _every(self, task: Task) -> list[Search]:
         return [search for plan in task.plans for search in self._searches(task, plan)]
@@ -637,19 +641,19 @@ class Walker(Searcher):
     def _remarks(self, task: Task, found: Sequence[Coverage]) -> Iterator[str]:
         yield from map(_left_open, found)
         for plan in task.plans:
-            if plan.stated:
-                told = f"random walks judge no liveness, so they say nothing of {join_words(plan.stated)}"
+            if plan.liveness_properties:
+                told = f"random walks judge no liveness, so they say nothing of {join_words(plan.liveness_properties)}"
                 yield f"{plan.protocol.variant}: {told}"
 
 
 def _left_open(found: Coverage) -> str:
     """Return the words for the coverage of walks, with the goals and actions that they missed."""
     missed = [name for name in found.search.goals if name not in found.goals]
-    walked = found.walked or WalkCoverage()
+    walked = found.walk_coverage or WalkCoverage()
     guards = [seen for _, _, seen in walked.guards if not seen.decided]
     held, failed = (sum(getattr(seen, how) for seen in guards) for how in ("held", "failed"))
     told = (
-        f"{found.search.variant} · {found.search.threat}: {found.covered}",
+        f"{found.search.variant} · {found.search.threat}: {found.description}",
         f"goals not reached: {', '.join(missed) or 'none'}",
         f"never taken: {', '.join(walked.idle) or 'none'}",
         f"of {plural(len(guards), 'guard')} {held} seen to hold and {failed} to fail",

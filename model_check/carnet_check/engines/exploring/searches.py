@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-from carnet_check.engines.exploration import Caps, Coverage, Exploration, Part, Search, premises_of, trigger_of
+from carnet_check.engines.exploration import Caps, Coverage, Exploration, Part, Search, premise_goals, trigger_of
 from carnet_check.engines.interface import Plan
 from carnet_check.loading import families
 from carnet_check.loading.extent import Explored, available_memory
@@ -146,7 +146,7 @@ def search_in(
     if task.liveness:
         return _lively(explorer, task, protocol, instance, watch)
     invariants = [protocol.claim(name).checked for name in task.claims]
-    premises = [] if task.sought else [premise for each in invariants for premise in premises_of(each)]
+    premises = [] if task.sought else [premise for each in invariants for premise in premise_goals(each)]
     triggers = [trigger_of(live) for live in protocol.liveness if live.name in task.triggers]
     wanted = [*goals, *(goal for goal in (*premises, *triggers) if goal.name not in reached)]
     found = explorer.explore(
@@ -319,7 +319,7 @@ def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
         return Verdict.ERROR, None
     if claim in found.violations:
         return Verdict.VIOLATED, None
-    if found.walked is not None:
+    if found.walk_coverage is not None:
         return Verdict.SAMPLED if found.walked_all else Verdict.UNKNOWN, found.walks(claim)
     states = found.represented + found.extra_states(claim)
     if not found.complete or claim in found.left_out or claim in found.undecided:
@@ -336,12 +336,12 @@ def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
     trace = found.violations.get(claim)
     name = found.search.profile.name
     size = f"{name}: {found.instances}" if found.instances else name
-    extra = 0 if found.walked else found.extra_states(claim)
+    extra = 0 if found.walk_coverage else found.extra_states(claim)
     more = f", and {extra:,} from other first values" if extra else ""
     told = (
         describe_length(plan.protocol, trace) if trace else "",
         size,
-        found.covered + more,
+        found.description + more,
         "" if trace else found.left_out.get(claim, ""),
         found.undecided.get(claim, ""),
     )

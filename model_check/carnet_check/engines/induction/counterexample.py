@@ -74,7 +74,7 @@ def confirm(obligation: Obligation, found: Structure) -> Counterexample:
     """
     system, action = obligation.system, obligation.action
     judge = Interpreter(system.protocol, found.instance(system.protocol))
-    unmet = judge.violated(system.assumed)
+    unmet = judge.violated_axioms(system.all_axioms)
     _require(obligation, not unmet, f"axioms do not hold: {', '.join(unmet)}")
     if action is None:
         before = after = judge.start()
@@ -84,12 +84,12 @@ def confirm(obligation: Obligation, found: Structure) -> Counterexample:
             holds = judge.counterexample(invariant, before) is None
             _require(obligation, holds, f"{invariant.name} does not hold before the step")
         try:
-            after = judge.fire(before, action, found.chosen(Purpose.PARAMETER, action.params))
+            after = judge.fire(before, action, found.elements_for(Purpose.PARAMETER, action.params))
         except NotEnabled as problem:
             raise EngineDisagreement(f"{obligation.id}: the interpreter does not take the step: {problem}") from problem
-    env = found.chosen(Purpose.SKOLEM, obligation.invariant.params)
+    env = found.elements_for(Purpose.SKOLEM, obligation.invariant.params)
     _require(obligation, not judge.holds(obligation.invariant.body, after, env), "the invariant holds after all")
-    return Counterexample(obligation, found.moved(before), found.moved(after))
+    return Counterexample(obligation, found.with_state(before), found.with_state(after))
 
 
 def _require(obligation: Obligation, agreed: bool, why_not: str) -> None:
@@ -137,7 +137,7 @@ def _false_parts(found: Counterexample) -> list[Term]:
     protocol, invariant = found.obligation.system.protocol, found.obligation.invariant
     judge = Interpreter(protocol, found.after.instance(protocol))
     state = found.after.state(protocol)
-    env = found.after.chosen(Purpose.SKOLEM, invariant.params)
+    env = found.after.elements_for(Purpose.SKOLEM, invariant.params)
 
     def false_in(term: Term) -> list[Term]:
         match term:
@@ -157,7 +157,7 @@ def _spoken_of(obligation: Obligation) -> frozenset[Symbol]:
 
 
 def _values(structure: Structure, purpose: Purpose, params: Iterable[Var]) -> str:
-    values = structure.chosen(purpose, params).items()
+    values = structure.elements_for(purpose, params).items()
     return ", ".join(name if name == value else f"{name} = {value}" for name, value in values)
 
 
@@ -214,7 +214,7 @@ class SmallModel:
         self._obligation = obligation
         self._rlimit = rlimit
         self._budget = budget or Budget()
-        self._statements = (*obligation.shared.values(), *obligation.statements)
+        self._statements = (*obligation.shared_hypotheses.values(), *obligation.statements)
         terms = (*obligation.system.hypotheses.values(), *obligation.own.values(), obligation.goal)
         symbols = {symbol for term in terms for symbol in symbols_of(term)}
         if obligation.action is not None:
@@ -444,7 +444,7 @@ def _fresh_name(name: str, taken: set[str]) -> str:
 # -- Finite structures: one state with the rigid facts, read from the solver's model ---------------
 #
 # The interpreter evaluates formulas in a structure. It never sees the prover's constants for parameters:
-# :meth:`Structure.chosen` reads them as the arguments of a step or of an invariant.
+# :meth:`Structure.elements_for` reads them as the arguments of a step or of an invariant.
 
 
 @dataclass(frozen=True)
@@ -472,7 +472,7 @@ class Structure:
         found = self.functions.get(symbol)
         return dict.fromkeys(self.rows(symbol), self.of(symbol.result)[0]) if found is None else found
 
-    def chosen(self, purpose: Purpose, params: Iterable[Var]) -> Env:
+    def elements_for(self, purpose: Purpose, params: Iterable[Var]) -> Env:
         """Return the elements that are the values of the prover's constants for ``params``."""
         return {param.name: self.table(stand_in(purpose, param).symbol)[()] for param in params}
 
@@ -502,7 +502,7 @@ class Structure:
             {symbol.name: self.table(symbol) for symbol in changing if not symbol.is_relation},
         )
 
-    def moved(self, state: State) -> Structure:
+    def with_state(self, state: State) -> Structure:
         """Return the structure with the values of mutable symbols taken from ``state``."""
         relations = {s: state.relations[s.name] if s.mutable else rows for s, rows in self.relations.items()}
         functions = {s: state.functions[s.name] if s.mutable else table for s, table in self.functions.items()}
@@ -541,11 +541,11 @@ def _standing(name: str, lemma: bool, proofs: Sequence[ProofResult]) -> Invarian
     layer = first.threat.id if first.threat else ""
     if any(not proof.missing(name) for proof in speaking):
         return InvariantStatus(first.protocol.variant, name, lemma, layer, Status.PROVED)
-    own = [answer for answer in first.failed if first.obligations[answer.id].invariant.name == name]
+    own = [answer for answer in first.failures if first.obligations[answer.id].invariant.name == name]
     failing = tuple(answer.id for answer in own if answer.outcome is SolverOutcome.REFUTED)
     open_ = tuple(f"{answer.id} ({answer.reason})" for answer in own if answer.outcome is not SolverOutcome.REFUTED)
     status = Status.NOT_INDUCTIVE if failing else Status.UNKNOWN
-    fallen = {first.obligations[answer.id].invariant.name for answer in first.failed}
+    fallen = {first.obligations[answer.id].invariant.name for answer in first.failures}
     rests_on = tuple(used for used in first.uses(name) if used != name and used in fallen)
     return InvariantStatus(first.protocol.variant, name, lemma, layer, status, failing, open_, rests_on)
 
@@ -598,7 +598,7 @@ def failing_step(
     for name in (invariant, *assumed):
         if name not in names:
             under = f" under {threat.id}" if threat else ""
-            raise UsageError(families.unknown("claim or lemma that has to hold", name, protocol.id + under, names))
+            raise UsageError(families.unknown_name("claim or lemma that has to hold", name, protocol.id + under, names))
     wanted = {invariant, *assumed}
     subject = replace(
         protocol,
@@ -606,13 +606,13 @@ def failing_step(
         lemmas=tuple(each for each in protocol.lemmas if each.name in wanted),
     )
     proof = prove(subject, threat, jobs=1, rlimit=rlimit, hints={}, only=lambda each: each.invariant.name == invariant)
-    refuted = [answer.id for answer in proof.failed if answer.outcome is SolverOutcome.REFUTED]
+    refuted = [answer.id for answer in proof.failures if answer.outcome is SolverOutcome.REFUTED]
     for id in refuted:
         found = counterexample(proof.obligations[id], rlimit)
         if found is not None:
             return _as_failing_step(found, protocol, threat)
-    if proof.failed:
-        open_ones = ", ".join(answer.id for answer in proof.failed)
+    if proof.failures:
+        open_ones = ", ".join(answer.id for answer in proof.failures)
         raise UsageError(f"the solver's budget ended before it gave a state: {open_ones}")
     with_others = f" with {', '.join(assumed)}" if assumed else " by itself"
     raise UsageError(f"{invariant} is inductive{with_others}: no step breaks it")
@@ -623,7 +623,7 @@ def _as_failing_step(found: Counterexample, protocol: Protocol, threat: Threat |
     judge, state = Interpreter(protocol, found.before.instance(protocol)), found.before.state(protocol)
     false = [each.name for each in invariants_under(protocol, threat) if judge.counterexample(each, state) is not None]
     if action is not None:
-        args = found.before.chosen(Purpose.PARAMETER, action.params)
+        args = found.before.elements_for(Purpose.PARAMETER, action.params)
         step = TraceStep(action.name, action.by.name, tuple(args.items()))
     return FailingStep(judge.instance, state, step, tuple(false))
 
@@ -632,7 +632,7 @@ def as_cti(found: Counterexample) -> Cti:
     """Return a counterexample as plain texts, for reports and other processes."""
     obligation, before = found.obligation, found.before
     action, invariant = obligation.action, obligation.invariant
-    args = before.chosen(Purpose.PARAMETER, action.params) if action else {}
+    args = before.elements_for(Purpose.PARAMETER, action.params) if action else {}
     state = {part: tuple(facts) for part, facts in _state(before, _spoken_of(obligation))}
     return Cti(
         obligation=obligation.id,
@@ -640,7 +640,7 @@ def as_cti(found: Counterexample) -> Cti:
         sentence=fill_places(action.says, args) if action else "",
         args=args,
         elements=before.elements,
-        about=before.chosen(Purpose.SKOLEM, invariant.params),
+        about=before.elements_for(Purpose.SKOLEM, invariant.params),
         before=state["before"],
         fixed=state["fixed"],
         beside=state["beside"],

@@ -191,7 +191,7 @@ class Induction(
         listener.status("checking certificates")
         designs, remarks = check_designs(task.source, task.plans, task.jobs)
         for variant, design in designs.items():
-            refused, every = design.refused, len(design.composition.obligations)
+            refused, every = design.refusals, len(design.composition.obligations)
             proved = f"certificates prove {every - len(refused):,} of {plural(every, 'obligation')}"
             listener.line(f"{variant}: {proved} in {design.seconds:.1f} s")
             if refused:
@@ -228,9 +228,9 @@ class Induction(
     ) -> tuple[ClaimProofs, float]:
         began, pace = time.monotonic(), Pace()
         variant = plan.protocol.variant
-        if design is not None and not design.refused:
+        if design is not None and not design.refusals:
             claims = {(claim.name, threat.id): design.composition.claim(claim, threat) for claim, threat in wanted}
-            if all(proof.proved for proof in claims.values()):
+            if all(proof.is_proved for proof in claims.values()):
                 return ClaimProofs(claims, ()), design.seconds
         listener.status(f"{variant}: writing down proof obligations")
 
@@ -239,7 +239,7 @@ class Induction(
 
         tried = self._tried(plan, wanted, workers, answered, design)
         seconds = time.monotonic() - began
-        held = sum(tried.claims[claim.name, threat.id].proved for claim, threat in wanted)
+        held = sum(tried.claims[claim.name, threat.id].is_proved for claim, threat in wanted)
         listener.line(f"{variant}: {self.name} proves {held} of {len(wanted)} in {seconds:.1f} s")
         return tried, seconds
 
@@ -256,7 +256,7 @@ class Induction(
         found = {(claim.name, threat.id): first.claims[claim.name, threat.id] for claim, threat in wanted}
         proofs = [*first.proofs]
         for model in (None, *(threat for threat in plan.threats if threat != NO_THREAT)):
-            again = [key for key, proof in found.items() if not proof.proved and _covers(plan.protocol, model, key)]
+            again = [key for key, proof in found.items() if not proof.is_proved and _covers(plan.protocol, model, key)]
             if again:
                 names = {name for name, _ in again}
                 survivors = houdini(
@@ -264,7 +264,7 @@ class Induction(
                 )
                 proofs.append(survivors.proof)
                 more = {name: survivors.claim(name) for name in names}
-                found.update({(name, id): more[name] for name, id in again if more[name].proved})
+                found.update({(name, id): more[name] for name, id in again if more[name].is_proved})
         return ClaimProofs(found, tuple(proofs))
 
     def _together(
@@ -348,7 +348,7 @@ class Induction(
         before = runner.answers("possibility", self.version()) if runner.folder else None
         return SolverPossibilities(protocol, threat, known, before)
 
-    def remembered(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
+    def stored_hints(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
         """Return the hints stored beside the specification."""
         return load_hints(protocol)
 
@@ -378,7 +378,7 @@ class Induction(
             progress=answered,
             expected=fitting_cores(source, protocol, threat),
         )
-        return all(left.claim(name).proved for name in claims)
+        return all(left.claim(name).is_proved for name in claims)
 
     def contradictory(self, formulas: Mapping[str, terms.Term]) -> bool | None:
         """Ask the solver whether all formulas together are unsatisfiable."""
@@ -448,7 +448,7 @@ def _covers(protocol: Protocol, model: Threat | None, key: tuple[str, str]) -> b
 
 
 def _detail(proof: ClaimProof) -> str:
-    if proof.proved:
+    if proof.is_proved:
         told = f"any number of everything; rests on {plural(len(proof.lemmas), 'lemma')}"
         if not proof.certified:
             return told
@@ -468,7 +468,7 @@ def _proof_counts(
 
     Obligations that need no proof, as the action changes no symbol of the invariant, are not counted.
     """
-    certified = sum(len(design.composition.obligations) - len(design.refused) for design in designs)
+    certified = sum(len(design.composition.obligations) - len(design.refusals) for design in designs)
     answers = (answer for proof in proofs for answer in proof.answers.values())
     asked = {id(answer) for answer in answers if answer.attempt >= 0 and not answer.certified}
     every = [*lively]
@@ -498,7 +498,9 @@ class SolverSteps(StepProofs):
         self._hints = load_hints(protocol)
         self._rlimit = rlimit
 
-    def kept(self, action: Action, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
+    def preservation_answers(
+        self, action: Action, invariants: Collection[str], first: str = ""
+    ) -> Iterator[ObligationAnswer]:
         """Yield the answer for each invariant that the action may violate."""
         subject = system(self._system.protocol, self._system.threat)
         return self._answered(subject, obligations_of_action(subject, action, invariants), first)
@@ -528,7 +530,7 @@ class SolverSteps(StepProofs):
             if each.goal == terms.TRUE:
                 yield self._told(SolverAnswer(each.id, SolverOutcome.PROVED))
             else:
-                tried = attempts(each, mutable_symbols(each.shared), self._hints.get(each.id))
+                tried = attempts(each, mutable_symbols(each.shared_hypotheses), self._hints.get(each.id))
                 yield self._asked(subject, Question(each.id, each.negated_goal, each.own_statements, tried))
 
     def _asked(self, subject: System, question: Question) -> ObligationAnswer:
@@ -595,7 +597,7 @@ class SolverPossibilities(Possibilities):
         self._refuted[premise] = frozenset(text for text, fact in facts.items() if fact.name in answer.core)
         return False
 
-    def answered(self, premise: Goal) -> bool:
+    def is_established(self, premise: Goal) -> bool:
         """Whether the question of ``premise`` has a definite answer: the budget sufficed, and no worker was lost."""
         return premise not in self._unanswered
 

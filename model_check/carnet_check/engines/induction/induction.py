@@ -175,10 +175,10 @@ def try_claims(
         for threat in fewest_axioms_first(threats):
             wanted = [claim.name for claim in protocol.claims if claim.invariant and threat.id in claim.under]
             general = {name: proofs[0].claim(name) for name in wanted}
-            if not all(each.proved for each in general.values()):
+            if not all(each.is_proved for each in general.values()):
                 proofs.append(proof(threat, baselines=proofs))
             for name, each in general.items():
-                found[name, threat.id] = each if each.proved else proofs[-1].claim(name)
+                found[name, threat.id] = each if each.is_proved else proofs[-1].claim(name)
     return ClaimProofs(found, tuple(proofs))
 
 
@@ -221,7 +221,7 @@ class ProofResult:
         return self.system.threat
 
     @property
-    def failed(self) -> tuple[SolverAnswer, ...]:
+    def failures(self) -> tuple[SolverAnswer, ...]:
         """The refuted and unknown answers, in the order of the obligations."""
         return tuple(answer for answer in self.answers.values() if answer.outcome is not SolverOutcome.PROVED)
 

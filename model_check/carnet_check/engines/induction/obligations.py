@@ -78,7 +78,7 @@ class Obligation:
         return {name: defence for name, defence in parts.items() if defence and name in self.own}
 
     @property
-    def shared(self) -> Mapping[str, Statement]:
+    def shared_hypotheses(self) -> Mapping[str, Statement]:
         """The hypotheses that this obligation shares with others of its kind."""
         return self.system.step_hypotheses if self.action else self.system.init_hypotheses
 
@@ -90,7 +90,7 @@ class Obligation:
             + (f", without {', '.join(protocol.without)}" if protocol.without else ""),
             f"obligation {self.id}; unsat means proved",
         )
-        return script(self.system.declarations, (*self.shared.values(), *self.statements), comments)
+        return script(self.system.declarations, (*self.shared_hypotheses.values(), *self.statements), comments)
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class System:
         return found
 
     @property
-    def assumed(self) -> tuple[Axiom, ...]:
+    def all_axioms(self) -> tuple[Axiom, ...]:
         """The protocol's axioms and those of the threat model."""
         return (*self.protocol.axioms, *(self.threat.axioms if self.threat else ()))
 

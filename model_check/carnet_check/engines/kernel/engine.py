@@ -120,13 +120,13 @@ class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
         found = _judged(task.source, plan.protocol, needed, Judge(self.most, accepted), follow)
         seconds = time.monotonic() - began
         proofs = [found.claim(claim, threat) for claim, threat in wanted]
-        held = sum(proof.proved for proof in proofs)
+        held = sum(proof.is_proved for proof in proofs)
         if wanted:
             listener.line(f"{variant}: {self.name} accepts {held} of {len(wanted)} in {seconds:.1f} s")
         rows = []
         for (_, threat), proof in zip(wanted, proofs, strict=True):
             rests = f"any number of everything, by certificates; rests on {plural(len(proof.lemmas), 'lemma')}"
-            detail = rests if proof.proved else proof.reason
+            detail = rests if proof.is_proved else proof.reason
             rows.append((self.row(task, plan, proof, threat, seconds, detail), proof))
         return rows, {(variant, live.name): found.answer(live) for live in plan.liveness_to_prove}
 
@@ -184,7 +184,7 @@ def _answers(asked: Mapping[_P, Entry | None], judge: Judge, follow: Follow) -> 
     def unknown() -> Iterator[Bound]:
         seen: set[Identity] = set(judge.accepted)
         for obligation, entry in asked.items():
-            each = bound[obligation] = judge.bound(obligation, entry)
+            each = bound[obligation] = judge.bind(obligation, entry)
             if isinstance(each, Bound) and each.identity not in seen:
                 seen.add(each.identity)
                 yield each

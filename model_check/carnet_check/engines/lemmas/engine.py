@@ -29,7 +29,7 @@ class Examiner(JudgesLemmaClaims):
 
     def run(self, task: Task, listener: Listener) -> EngineResult:
         """Check every lemma claim of the task that is to be decided by this engine's means."""
-        asked = [(plan, claim) for plan in task.plans for claim in self.wanted(plan)]
+        asked = [(plan, claim) for plan in task.plans for claim in self.decided_claims(plan)]
         rows = (row for plan, claim in asked for row in self._rows(task, plan, claim, listener))
         return EngineResult(self.name, tuple(rows))
 
@@ -86,7 +86,7 @@ class Examiner(JudgesLemmaClaims):
         """Return the same engine for at most ``most`` cases of a claim."""
         return replace(self, most=most)
 
-    def expected(self, profile: Profile) -> Verdict:
+    def expected_verdict(self, profile: Profile) -> Verdict:
         """Return EXHAUSTED, for every profile."""
         return Verdict.EXHAUSTED
 

@@ -167,7 +167,7 @@ class Machine(Sequence[int]):
         self._close_segment()
 
     @property
-    def dominated(self) -> int:
+    def dominated_count(self) -> int:
         """The number of successors that were dropped because they were found before at less cost."""
         return int(self._told[:, 2].sum()) + self.dominated_elsewhere
 

@@ -204,7 +204,7 @@ class NativeSearch(PackedSearch):
             machine = self._machine
             expanded: int | None = None
             more = 0
-            dominated = machine.dominated
+            dominated = machine.dominated_count
             try:
                 expanded = machine.expand(end, self._wanted())
                 self._strays += machine.strays()
@@ -214,7 +214,7 @@ class NativeSearch(PackedSearch):
                     self._strays.pop()
             except TooNarrowError as error:
                 expanded, more = None, error.more
-            self.dominated += machine.dominated - dominated
+            self.dominated += machine.dominated_count - dominated
             machine.close_segment()
             if expanded is not None and not self._strays:
                 return expanded
@@ -390,7 +390,7 @@ class KnownCode:
 
     def code(self) -> ModelCode | None:
         """Return the cached code, or None, and assign bits to places as in the code."""
-        code = None if self._codes is None else self._codes.known(self._question, "", ModelCode.read)
+        code = None if self._codes is None else self._codes.get(self._question, "", ModelCode.read)
         if code is None:
             return None
         self._model.layout.give_fields(code.fields)
@@ -405,7 +405,7 @@ class KnownCode:
 
     def states_expanded_before(self) -> int:
         """Return how many states of the model Python expanded in earlier searches, since its code was cached."""
-        before = None if self._work is None else self._work.known(self._question, "", lambda kept: int(kept["states"]))
+        before = None if self._work is None else self._work.get(self._question, "", lambda kept: int(kept["states"]))
         return before or 0
 
     def note(self, states: int) -> None:

@@ -56,7 +56,7 @@ class CertifiedDesign:
     spoilt: Mapping[str, str]  #: the refused certificates of liveness conditions, and why they are refused.
 
     @property
-    def refused(self) -> Mapping[str, str]:
+    def refusals(self) -> Mapping[str, str]:
         """The obligations that no certificate proves, and why."""
         answers = self.composition.answers.items()
         return {id: answer.reason for id, answer in answers if answer.outcome is not SolverOutcome.PROVED}

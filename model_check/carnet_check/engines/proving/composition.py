@@ -234,7 +234,7 @@ class ClaimProof:
     asked: int = 0  #: how many of them a solver answered then.
 
     @property
-    def proved(self) -> bool:
+    def is_proved(self) -> bool:
         """Whether the claim is proved."""
         return self.outcome is SolverOutcome.PROVED
 
@@ -244,7 +244,7 @@ class Unbounded(Engine):
 
     verdicts: ClassVar = (Verdict.PROVED,)
 
-    def expected(self, profile: Profile) -> Verdict:
+    def expected_verdict(self, profile: Profile) -> Verdict:
         """Return PROVED: an unbounded engine is expected to prove every claim, whatever the profile."""
         return Verdict.PROVED
 
@@ -261,8 +261,8 @@ class Unbounded(Engine):
             claim=proof.claim,
             threat=threat.id,
             engine=self.name,
-            verdict=Verdict.PROVED if proof.proved else Verdict.UNKNOWN,
-            expected=self.expected(task.profile),
+            verdict=Verdict.PROVED if proof.is_proved else Verdict.UNKNOWN,
+            expected=self.expected_verdict(task.profile),
             detail=detail,
             seconds=seconds,
             assumptions=plan.protocol.resting_on(proof.assumptions),

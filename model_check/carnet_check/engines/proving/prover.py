@@ -55,7 +55,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
     def read(self, question: Question) -> str:
         """Return the text that the solver reads for a question. With the budget it determines the answer."""
 
-    def allowed(self, question: Question) -> int:
+    def budget_for(self, question: Question) -> int:
         """Return the budget for one question, in the solver's own units."""
         return question.share(self.most, self.fewer)
 
@@ -132,11 +132,11 @@ class Prover(Unbounded, AnswersObligations, Shares):
         listener.status(f"{variant}: writing down proof obligations")
         proofs = self._proofs(task, plan, listener, before)
         seconds = time.monotonic() - began
-        held = sum(proof.proved for proof in proofs)
+        held = sum(proof.is_proved for proof in proofs)
         listener.line(f"{variant}: {self.name} proves {held} of {len(wanted)} in {seconds:.1f} s")
         for (_, threat), proof in zip(wanted, proofs, strict=True):
             rests = f"any number of everything; rests on {plural(len(proof.lemmas), 'lemma')}; {self.version()}"
-            detail = rests if proof.proved else proof.reason
+            detail = rests if proof.is_proved else proof.reason
             yield self.row(task, plan, proof, threat, seconds, detail), proof
 
     def _proofs(self, task: Task, plan: Plan, listener: Listener, before: AnswerCache | None) -> list[ClaimProof]:
@@ -188,7 +188,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
             yield from self.solve(questions, runner)
             return
         texts = {each.digest: self.read(each) for each in questions}
-        budgets = {each.digest: self.allowed(each) for each in questions}
+        budgets = {each.digest: self.budget_for(each) for each in questions}
         rest = []
         for each in questions:
             names = each.kept if each.kept is not None else [h.name for h in each.obligation.hypotheses]

@@ -223,7 +223,7 @@ def cached_answer(
             raise NotAnAnswerError("its core names what is no hypothesis")
         return SolverAnswer(id, outcome, tuple(core), attempt=attempt)
 
-    return answers.known(text, str(budget), read)
+    return answers.get(text, str(budget), read)
 
 
 def keep_answer(answers: AnswerCache, answer: SolverAnswer, text: str, budget: int) -> None:

@@ -32,7 +32,7 @@ class Cvc5(Prover):
 
     def solve(self, questions: Sequence[Question], runner: Runner) -> Iterator[SolverAnswer]:
         """Yield cvc5's answer to every question."""
-        asked = [(each.digest, each.text, self.allowed(each)) for each in questions]
+        asked = [(each.digest, each.text, self.budget_for(each)) for each in questions]
         with runner.pool(cvc5.version) as pool:
             for (digest, _, _), said in pool.results(cvc5.answer, asked, only):
                 yield _as_answer(digest, said)
@@ -91,7 +91,7 @@ class EProver(Prover):
             eprover.ProverInput(
                 each.digest,
                 tuple(tptp(each.obligation, each.kept, goal) for goal in goals),
-                self.allowed(each),
+                self.budget_for(each),
                 self.seconds,
                 eprover.find_program() or eprover.PROGRAM,
             )

@@ -171,7 +171,7 @@ class _Writer:
                         told.add(left)
                         yield guard.name, left
         fresh = [guard.name for guard in action.guards if guard.kind is GuardKind.FRESH]
-        drawn = every(self._reaching.drawn(action, env))
+        drawn = every(self._reaching.freshness_conditions(action, env))
         yield from ((", ".join(fresh), part) for part in conjuncts(drawn) if part not in told)
 
     def _changes(
@@ -181,7 +181,7 @@ class _Writer:
         names: dict[Place, list[str]] = {}
         found: dict[Place, Change] = {}
         for update in action.updates:
-            for place, value, condition in self._reaching.written(update, env):
+            for place, value, condition in self._reaching.possible_writes(update, env):
                 when = assuming(condition, known)
                 if when is not False:
                     names.setdefault(place, []).append(update.name)
@@ -512,7 +512,7 @@ class Reaching:
             if now is False:
                 return
             if position == len(order.variables):
-                whole = every([now, *self.drawn(action, chosen)])
+                whole = every([now, *self.freshness_conditions(action, chosen)])
                 if whole is not False:
                     yield {var.name: chosen[var.name] for var in action.params}, whole
                 return
@@ -526,7 +526,7 @@ class Reaching:
         """Return the elements that a search tries for a parameter."""
         return self.instance.pools.get((action.name, var.name), self.instance.of(var.sort))
 
-    def written(self, update: Update, env: Env) -> Written:
+    def possible_writes(self, update: Update, env: Env) -> Written:
         """Yield what an update may write, including every value that a state-dependent term may have."""
         for inner in self.reading.assignments(update.each, env):
             when = self.reading.condition(update.when, inner)
@@ -544,7 +544,7 @@ class Reaching:
                     if both is not False:
                         yield place, value, both
 
-    def drawn(self, action: Action, env: Env) -> Iterator[Condition]:
+    def freshness_conditions(self, action: Action, env: Env) -> Iterator[Condition]:
         """Yield the conditions for drawing fresh parameters: unused, distinct, and the first of their kind."""
         earlier: dict[Sort, list[str]] = {}
         for var in (each for each in action.params if each in action.fresh):
@@ -577,7 +577,7 @@ class Reaching:
         grown: set[str] = set()
         for env, _ in list(self.steps(action)):
             for update in action.updates:
-                for place, value, _ in list(self.written(update, env)):
+                for place, value, _ in list(self.possible_writes(update, env)):
                     if place in self._changing and value not in self.possible[place]:
                         self.possible[place].append(value)
                         grown.add(place.symbol)

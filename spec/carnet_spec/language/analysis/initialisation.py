@@ -142,7 +142,7 @@ class _Analysis:
             if edge.targets != (edge.source,):  # a case that stays at its node removes nothing
                 self._leaving.setdefault(edge.source, []).append(edge)
         self._demands = Demands(self.made)
-        self._demanded = {case: self._demands.of(case) for case in self.cases}
+        self._demanded = {case: self._demands.guard_demand(case) for case in self.cases}
         self._reads: dict[Case, list[tuple[Read, list[Demand]]]] = {}
 
     def early(self, trusted: frozenset[terms.Symbol]) -> Iterator[EarlyRead]:
@@ -594,7 +594,7 @@ class Demands:
     def __init__(self, made: Cases) -> None:
         self._made = made
 
-    def of(self, case: Case) -> Demand:
+    def guard_demand(self, case: Case) -> Demand:
         """Return the demand of the guards of ``case``."""
         named = (self._value_demand(term) for row in case.rows for term in row)
         guards = (self.demand_of(case, guard.formula) for guard in case.action.guards)

@@ -36,7 +36,7 @@ class Stratification:
     cycle: tuple[Edge, ...]
 
     @property
-    def stratified(self) -> bool:
+    def is_stratified(self) -> bool:
         """Whether there is no cycle, so that all obligations are decidable."""
         return not self.cycle
 

@@ -6,7 +6,7 @@ from carnet_spec.language.family import Family, Finding, PartyView, Profile
 from carnet_spec.language.lints.common import Findings, duplicates, one_of
 from carnet_spec.language.naming import did_you_mean
 from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.requirements import NormativeText, cited
+from carnet_spec.language.requirements import NormativeText, references_of
 
 _Known = Callable[[Protocol], Iterable[str]]  #: The names of one kind that a protocol declares.
 
@@ -165,7 +165,7 @@ def unwritten(protocol: Protocol, text: NormativeText) -> Findings:
     written: Collection[str] = text.requirements()
     assumed = {assumption.id for assumption in protocol.assumptions}
     actions = {action.name for action in protocol.actions}
-    for id, names in cited(protocol).items() if written else ():
+    for id, names in references_of(protocol).items() if written else ():
         for name in names:
             if id not in written and id not in assumed:
                 kind = "action" if name in actions else "claim"

@@ -305,7 +305,7 @@ PROTOCOL = lending().protocol()  #: 'owned' is claimed under both threat models,
 
 
 def judged(protocol: Protocol, *unproved: str) -> list[Pair]:
-    return [each.judged(unproved) for each in required_claims(protocol) if not each.declared]
+    return [each.pair_given(unproved) for each in required_claims(protocol) if not each.declared]
 
 
 def proved(protocol: Protocol, *unproved: str) -> list[tuple[str, str]]:

@@ -62,7 +62,7 @@ def test_json_is_the_canonical_encoding_of_every_variant_and_of_fewer_defences(t
     assert _files(tmp_path) == {"main.json", "forgetful.json"}
     for name in ("main", "forgetful"):
         text = (tmp_path / f"{name}.json").read_text("ascii")
-        assert text == toy.FAMILY.protocol(name).encoded
+        assert text == toy.FAMILY.protocol(name).canonical_json
         assert decode(text) == toy.FAMILY.protocol(name)
     ran = carnet("export", TOY, "--to", "json", "--without", "return-checked", "--out", str(tmp_path))
     assert ran.code == 0
@@ -104,9 +104,9 @@ def test_an_earlier_export_is_replaced_whole(tmp_path: Path) -> None:
     carnet("export", control("sound"), "--to", "tptp", "--out", str(tmp_path))
     carnet("export", TOY, "--to", "smtlib", "--out", str(tmp_path))
     assert _files(tmp_path) == {"index.csv", *(f"obligations/{row['digest']}.smt2" for row in _index(tmp_path))}
-    (tmp_path / "main.json").write_text(toy.FAMILY.protocol("main", ("fresh-key",)).encoded, "ascii")
+    (tmp_path / "main.json").write_text(toy.FAMILY.protocol("main", ("fresh-key",)).canonical_json, "ascii")
     assert carnet("export", TOY, "--to", "json", "--out", str(tmp_path)).code == 0
-    assert (tmp_path / "main.json").read_text("ascii") == toy.FAMILY.protocol().encoded
+    assert (tmp_path / "main.json").read_text("ascii") == toy.FAMILY.protocol().canonical_json
 
 
 def _certified(folder: Path, cores: Mapping[str, tuple[str, ...]], old: str = "", new: str = "") -> Path:

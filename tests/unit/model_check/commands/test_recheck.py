@@ -423,7 +423,7 @@ def test_what_only_exploring_needs_refuses_no_certificate(folder: Path) -> None:
     protocol = a_step_that_reads_what_nobody_wrote().protocol()
     assert {complaint.rule for complaint in unsound(protocol)} == {"written-before-read"}
     assert unsound(protocol, PROOF_SOUNDNESS) == ()
-    (folder / "systems" / "main.json").write_text(protocol.encoded)
+    (folder / "systems" / "main.json").write_text(protocol.canonical_json)
     ran = carnet("recheck", str(folder), "--json")
     assert ran.json["specifications"] == {"main": protocol.digest}
     assert "the index leaves it out" in {each["why"] for each in ran.json["unproved"]}

@@ -47,13 +47,13 @@ def begun(reference: str, variant: str = "", threat: str = "") -> Walkthrough:
 def test_where_random_choices_lead_is_where_their_replay_leads(id: str) -> None:
     walk, draw = begun(id), random.Random(id)
     for _ in range(CHOICES):
-        able = walk.enabled() if draw.random() < 0.8 else []
+        able = walk.enabled_steps() if draw.random() < 0.8 else []
         if able:
             walk.take(draw.choice(able).step)
         else:
             walk.undo(draw.randint(1, 4))
     judge = Interpreter(walk.protocol, walk.judge.instance)
-    assert judge.replay(walk.chosen)[-1] == walk.state
+    assert judge.replay(walk.chosen_trace)[-1] == walk.state
     assert judge.replay(walk.trace)[-1] == walk.state
 
 
@@ -80,20 +80,20 @@ def test_an_action_that_is_not_offered_is_refused_by_a_guard_that_does_not_hold(
                 guards = [guard for guard in action.guards if f"'{guard.name}'" in said]
                 assert guards or "the party that acts does not follow the protocol" in said or "no element" in said
                 assert not guards or nearest(walk, action) == action.guards.index(guards[0])
-        if able := walk.enabled():
+        if able := walk.enabled_steps():
             walk.take(draw.choice(able).step)
 
 
 def test_undo_goes_no_further_than_the_beginning() -> None:
     walk = begun(TOY)
     first = walk.state
-    walk.take(walk.enabled()[0].step)
+    walk.take(walk.enabled_steps()[0].step)
     assert (walk.undo(5), walk.undo(), walk.state) == (1, 0, first)
 
 
 def test_a_step_that_is_refused_leaves_the_walk_where_it_was() -> None:
     walk = begun(TOY)
-    walk.take(walk.enabled()[0].step)
+    walk.take(walk.enabled_steps()[0].step)
     before = walk.state, walk.steps
     (refused,) = [each for each in walk.protocol.actions if not each.deduction and not walk.matching(each, {})][:1]
     arguments = tuple((var.name, walk.judge.instance.of(var.sort)[0]) for var in refused.params)
@@ -151,7 +151,7 @@ def test_what_was_saved_conforms_is_loaded_again_and_is_itf(tmp_path: Path) -> N
 
 def test_a_step_is_named_by_its_action_and_by_as_many_parameters_as_it_needs() -> None:
     walk = begun(TOY)
-    one = walk.enabled()[0]
+    one = walk.enabled_steps()[0]
     words = " ".join([one.action.name, *(f"{name}={element}" for name, element in one.env.items())])
     ran = step(f"take {words}\n", TOY, "--json")
     assert ran.json["trace"]["steps"] == [one.step.to_json()]
@@ -250,7 +250,7 @@ def test_a_step_from_a_counterexample_to_induction_breaks_what_holds_there(name:
     walk, found = failing(reference, about, assumed)
     judge, protocol = Interpreter(walk.protocol, found.instance), walk.protocol
     invariants = {each.name: each for each in protocol.invariants}
-    assert judge.violated((*protocol.axioms, *walk.threat.axioms)) == []
+    assert judge.violated_axioms((*protocol.axioms, *walk.threat.axioms)) == []
     assert all(judge.holds(invariants[each].formula, found.state) for each in (about, *assumed))
     assert found.step is not None
     after = judge.fire(found.state, protocol.action(found.step.action), found.step.env)
@@ -300,10 +300,10 @@ def test_the_step_that_is_named_breaks_the_claim_and_undo_mends_it(about: str) -
 def test_from_a_counterexample_to_induction_each_deduction_is_a_step_that_is_chosen() -> None:
     begin, found = failing("fastrack", "confidentiality")
     walk = Walkthrough(begin.protocol, begin.without, begin.threat, found.instance, found.state)
-    deductions = [each for each in walk.enabled() if each.action.deduction]
+    deductions = [each for each in walk.enabled_steps() if each.action.deduction]
     assert found.step in [each.step for each in deductions]
     assert all(walk.judge.fire(walk.state, each.action, each.env) != walk.state for each in deductions)
-    first = next(each for each in walk.enabled() if not each.action.deduction)
+    first = next(each for each in walk.enabled_steps() if not each.action.deduction)
     walk.take(first.step)
     assert walk.state == walk.judge.fire(found.state, first.action, first.env) != walk.judge.saturate(walk.state)
     assert walk.trace.steps == (first.step,)

@@ -130,7 +130,7 @@ def test_the_page_says_what_the_terminal_says(browser: Browser) -> None:
     browser.do("take 1")
     _, page, headers = browser.ask("GET")
     assert headers["Content-Type"] == "text/html; charset=utf-8"
-    for step in browser.shell.walk.enabled():
+    for step in browser.shell.walk.enabled_steps():
         assert step.sentence in page
     for facts in browser.shell.walk.knowledge().values():
         assert all(f"<li>{fact}</li>" in page for fact in facts)
@@ -188,7 +188,7 @@ def test_a_walk_is_saved_by_its_links_and_read_again(tmp_path: Path) -> None:
     assert conform(tmp_path / "walk.jsonl").conforms
     again = shell("fastrack")
     assert list(again.perform(f"load {tmp_path / 'walk.json'}"))
-    assert again.walk.chosen.to_json() == end
+    assert again.walk.chosen_trace.to_json() == end
 
 
 def test_the_end_of_the_walk_ends_the_server() -> None:

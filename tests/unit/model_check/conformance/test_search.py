@@ -70,7 +70,7 @@ def _chosen(
     made = compiler()
     scope = made.scope((X, Y))
     choices = Choices(made, (X, Y), [each.term for each in conditions], scope, alike or {})
-    known_ones = choices.known(var for var in (X, Y) if var.name in given)
+    known_ones = choices.mask_of(var for var in (X, Y) if var.name in given)
     return list(choices.each(frame(made, given.get("x", ""), given.get("y", "")), known_ones))
 
 
@@ -236,7 +236,7 @@ def test_a_trace_may_spend_its_allowances_and_is_undecided_beyond_them() -> None
         work.spend(1)
     work = Work()
     work.spend(TO_BEGIN_WITH)
-    work.allow_event()
+    work.add_event_allowance()
     work.spend(PER_EVENT)
     with pytest.raises(AmbiguousTraceError):
         work.spend(1)

@@ -114,7 +114,7 @@ def test_its_words_are_of_the_closed_set(engine: Engine) -> None:
     assert engine.verdicts
     assert set(engine.verdicts) <= ESTABLISHED <= set(STRENGTH)
     source = load(LAPS)
-    assert {engine.expected(source.profile(name)) for name in ("tiny", "ci")} <= set(engine.verdicts)
+    assert {engine.expected_verdict(source.profile(name)) for name in ("tiny", "ci")} <= set(engine.verdicts)
 
 
 HOLDS = {

@@ -18,7 +18,7 @@ from carnet_check.engines import registry
 from carnet_check.engines.bounded import questions
 from carnet_check.engines.checkpoints import Checkpoint, SearchCheckpoint
 from carnet_check.engines.explicit import explore
-from carnet_check.engines.exploration import Coverage, Exploration, Part, Search, premises_of
+from carnet_check.engines.exploration import Coverage, Exploration, Part, Search, premise_goals
 from carnet_check.engines.exploring import explorer
 from carnet_check.engines.induction import solving
 from carnet_check.engines.proving.composition import SolverOutcome
@@ -56,7 +56,7 @@ def test_shared_instances_add_up_and_those_of_one_claim_stand_beside() -> None:
     assert (found.extra_states("one"), found.extra_states("two")) == (0, 7)
     assert found.fired == {"see": 6, "tell": 0}
     assert found.peak_memory_bytes == 5
-    assert found.covered == "14 states, depth 3"
+    assert found.description == "14 states, depth 3"
 
 
 def test_reductions_of_all_shared_instances_add_up() -> None:
@@ -86,17 +86,17 @@ HAS, GETS = (Apply(Symbol(name, (X.sort,), BOOL, Kind.STATE, mutable=True), (X,)
     ],
 )
 def test_what_is_denied_is_no_premise(body: Term, premises: tuple[Term, ...]) -> None:
-    assert tuple(goal.body for goal in premises_of(Invariant("claim", (X,), body))) == premises
+    assert tuple(goal.body for goal in premise_goals(Invariant("claim", (X,), body))) == premises
 
 
 def test_it_is_complete_if_every_part_is_and_exhaustive_without_a_budget() -> None:
     stopped = replace(WHOLE, stopped_by="memory")
     assert covered(Part(HERE, WHOLE), Part(HERE, WHOLE)).exhaustive
     assert not covered(Part(HERE, WHOLE), Part(HERE, stopped)).complete
-    assert covered(Part(HERE, WHOLE), Part(HERE, stopped)).covered == "stopped by memory after 14 states, depth 3"
+    assert covered(Part(HERE, WHOLE), Part(HERE, stopped)).description == "stopped by memory after 14 states, depth 3"
     found = covered(Part(THERE, WHOLE))
     assert (found.complete, found.exhaustive, found.budget) == (True, False, 2)
-    assert found.covered == "7 states, depth 3, at most 2 active adversary moves"
+    assert found.description == "7 states, depth 3, at most 2 active adversary moves"
 
 
 def test_the_first_trace_counts_and_its_instance_is_known() -> None:
@@ -121,7 +121,7 @@ def test_a_search_that_ended_early_says_in_how_many_interpretations_it_was() -> 
     found = Coverage(
         SEARCH, Scope((), Explored((), 3, 3)), (Part(HERE, WHOLE), Part(HERE, replace(WHOLE, stopped_by="time")))
     )
-    assert found.covered == "stopped by time after 14 states, depth 3, in 2 of 3 interpretations"
+    assert found.description == "stopped by time after 14 states, depth 3, in 2 of 3 interpretations"
 
 
 QUESTION = {"protocol": "desk", "size": [["people", 2]], "engine": "explicit"}
@@ -140,16 +140,16 @@ def read(saved: SearchCheckpoint, series: str = "states", items: int = 2) -> lis
 
 
 def test_what_is_kept_is_read_again_in_its_order(checkpoint: Checkpoint) -> None:
-    saved = checkpoint.saved("one")
+    saved = checkpoint.for_instance("one")
     assert saved.notes is None
     saved.keep({"level": 1}, {"states": (1, [b"ab", b"c"]), "origins": (2, [b"wxyz"])})
     saved.keep({"level": 2}, {"states": (2, [b"defg"])})
-    again = checkpoint.saved("one")
+    again = checkpoint.for_instance("one")
     assert again.notes == saved.notes == {"level": 2}
     assert read(again) == [(1, b"ab"), (1, b"c"), (2, b"defg")]
     assert read(again, "origins") == [(2, b"wxyz")]
     assert (again.items("states"), again.items("origins"), again.items("others")) == (5, 2, 0)
-    assert checkpoint.saved("another").notes is None
+    assert checkpoint.for_instance("another").notes is None
     assert checkpoint.begin(QUESTION) == 5
 
 
@@ -159,7 +159,7 @@ def full() -> Iterator[bytes]:
 
 
 def test_what_cannot_be_written_takes_nothing_away(checkpoint: Checkpoint) -> None:
-    saved = checkpoint.saved("one")
+    saved = checkpoint.for_instance("one")
     saved.keep({"level": 1}, {"states": (1, [b"abc"])})
     before = sorted(file.name for file in checkpoint.folder.iterdir())
     with pytest.raises(OSError, match="no space"):
@@ -167,16 +167,16 @@ def test_what_cannot_be_written_takes_nothing_away(checkpoint: Checkpoint) -> No
     assert sorted(file.name for file in checkpoint.folder.iterdir()) == before
     assert (saved.notes, read(saved, items=9)) == ({"level": 1}, [(1, b"abc")])
     saved.keep({"level": 2}, {"states": (1, [b"ef"])})
-    assert read(checkpoint.saved("one"), items=9) == [(1, b"abc"), (1, b"ef")]
+    assert read(checkpoint.for_instance("one"), items=9) == [(1, b"abc"), (1, b"ef")]
 
 
 def test_no_more_is_written_than_may_lie_there(checkpoint: Checkpoint) -> None:
-    checkpoint.saved("one").keep({}, {})
+    checkpoint.for_instance("one").keep({}, {})
     used = sum(file.stat().st_size for file in checkpoint.folder.iterdir())
     bounded = Checkpoint(checkpoint.folder, used + 10)
     with pytest.raises(OSError, match="larger than it may be"):
-        bounded.saved("one").keep({}, {"states": (1, [b"12345", b"678901"])})
-    bounded.saved("one").keep({}, {"states": (1, [b"12345", b"67890"])})
+        bounded.for_instance("one").keep({}, {"states": (1, [b"12345", b"678901"])})
+    bounded.for_instance("one").keep({}, {"states": (1, [b"12345", b"67890"])})
 
 
 @pytest.mark.parametrize("name", QUESTION)
@@ -193,11 +193,11 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path) ->
 
 
 def test_whatever_byte_is_another_is_noticed(checkpoint: Checkpoint) -> None:
-    checkpoint.saved("one").keep({"level": 1}, {"states": (1, [b"abc"]), "origins": (2, [b"wxyz"])})
+    checkpoint.for_instance("one").keep({"level": 1}, {"states": (1, [b"abc"]), "origins": (2, [b"wxyz"])})
 
     def look() -> None:
         checkpoint.begin(QUESTION)
-        saved = checkpoint.saved("one")
+        saved = checkpoint.for_instance("one")
         assert (saved.notes, read(saved, items=9)) == ({"level": 1}, [(1, b"abc")])
         assert read(saved, "origins", 9) == [(2, b"wxyz")]
 
@@ -237,36 +237,36 @@ def test_what_no_search_kept_is_refused(checkpoint: Checkpoint, what: str) -> No
     def explored(saved: SearchCheckpoint) -> int:
         return explore(protocol, instance, invariants=(), stop_at_first=False, saved=saved).states
 
-    saved = checkpoint.saved("one")
+    saved = checkpoint.for_instance("one")
     whole = explored(saved)
-    assert explored(checkpoint.saved("one")) == whole
-    spoilt = checkpoint.saved("one")
+    assert explored(checkpoint.for_instance("one")) == whole
+    spoilt = checkpoint.for_instance("one")
     assert spoilt.notes is not None
     notes = {**spoilt.notes, **SPOILT[what]}
     spoilt.keep({name: value for name, value in notes.items() if value is not None}, {})
     with pytest.raises(UsageError, match="checkpoint is broken"):
-        explored(checkpoint.saved("one"))
+        explored(checkpoint.for_instance("one"))
 
 
 def test_the_head_of_another_instance_is_refused(checkpoint: Checkpoint) -> None:
     """Heads are called by the instance, and say so themselves: a file that was moved is of no use."""
-    checkpoint.saved("one").keep({}, {"states": (1, [b"a"])})
+    checkpoint.for_instance("one").keep({}, {"states": (1, [b"a"])})
     (head,) = checkpoint.folder.glob("*.head")
-    there = checkpoint.saved("other")
+    there = checkpoint.for_instance("other")
     there.keep({}, {})
     (other,) = {*checkpoint.folder.glob("*.head")} - {head}
     other.write_bytes(head.read_bytes())
     with pytest.raises(UsageError, match="is of another instance"):
-        checkpoint.saved("other")
+        checkpoint.for_instance("other")
 
 
 @pytest.mark.parametrize("content", ["[1]", '{"of": ""}', '{"of": "", "notes": {}, "series": {"states": [[1]]}}'])
 def test_a_head_that_is_none_is_refused(checkpoint: Checkpoint, content: str) -> None:
-    checkpoint.saved("one").keep({}, {})
+    checkpoint.for_instance("one").keep({}, {})
     (head,) = checkpoint.folder.glob("*.head")
     head.write_bytes(content.encode() + b"\n" + hashlib.sha256(content.encode()).hexdigest().encode())
     with pytest.raises(UsageError, match="is no head"):
-        checkpoint.saved("one")
+        checkpoint.for_instance("one")
 
 
 Row = tuple[str, str, str, int | None]

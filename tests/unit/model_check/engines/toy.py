@@ -30,7 +30,7 @@ class Toy(Explorer):
     by_default: ClassVar = False
     needs: ClassVar = (Tool("abacus", "counting states", "the package 'abacus'", programs=("abacus",)),)
 
-    def searched(
+    def search_all(
         self,
         searches: Sequence[Search],
         jobs: int,
@@ -115,7 +115,7 @@ class Walk:
 
     def expand(self, state: State) -> None:
         """Take every step that is possible."""
-        for action, env in self.judge.enabled(state):
+        for action, env in self.judge.enabled_steps(state):
             self.fired[action.name] += 1
             after = self.judge.step(state, action, env)
             if after not in self.origins:

@@ -212,7 +212,7 @@ def test_the_module_of_gpu_travelling_begins_as_the_interpreter_does(tmp_path: P
     level = {interpreter.initial()}
     found, levels = set(level), [1]
     while len(levels) < DEPTH:
-        below = {interpreter.step(state, *taken) for state in level for taken in interpreter.enabled(state)}
+        below = {interpreter.step(state, *taken) for state in level for taken in interpreter.enabled_steps(state)}
         level = below - found
         found |= level
         levels.append(len(level))

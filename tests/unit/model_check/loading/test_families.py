@@ -254,7 +254,7 @@ def test_the_axioms_hold_and_constants_are_apart() -> None:
     made = protocol()
     judge = Interpreter(made, default_instance(made, "one", {}))
     assert judge.axioms_hold() == []
-    assert judge.violated(made.threat("one").axioms) == []
+    assert judge.violated_axioms(made.threat("one").axioms) == []
     instance = default_instance(protocol(), "one", {})
     assert instance.elements == {"Agent": ("boss", "clerk", "agent1", "agent2"), "Note": ("note1", "note2")}
     assert instance.functions["boss"] == {(): "boss"}

@@ -53,7 +53,7 @@ def test_no_other_design_is_built_for_the_names_that_an_instance_has_of_it(id: s
     source = load(id)
     fresh = replace(source, family=replace(source.family))
     for variant in fresh.family.main:
-        protocol = fresh.sound(variant)
+        protocol = fresh.sound_variant(variant)
         fresh.instance(protocol, protocol.threats[0].id, fresh.profile("tiny"))
     assert set(fresh.family._whole) <= set(fresh.family.with_layers(fresh.family.main))
     assert set(fresh.family._drafts) <= set(fresh.family.with_layers(fresh.family.main))

@@ -189,11 +189,11 @@ def test_what_was_kept_is_known_again_of_the_same_thing(tmp_path: Path) -> None:
     again = Record(file, ABOUT)
     assert ("mutant", "a") in again
     assert ("mutant", "b") not in again
-    assert again.known("mutant", "a") == {"fate": "killed"}
+    assert again.get("mutant", "a") == {"fate": "killed"}
     Record(file, ABOUT).keep("scenario", "a", None)
     again = Record(file, ABOUT)
     assert ("scenario", "a") in again
-    assert again.known("scenario", "a") is None
+    assert again.get("scenario", "a") is None
 
 
 def test_a_line_that_was_cut_off_is_no_line(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_results_about_something_else_or_in_no_file_are_not_read(tmp_path: Path)
     assert ("mutant", "a") not in Record(file, {"protocols": {"main": "1" * 64}})
     record = Record(None, ABOUT)
     record.keep("mutant", "a", 1)
-    assert record.known("mutant", "a") == 1
+    assert record.get("mutant", "a") == 1
     with pytest.raises(UsageError, match="cannot read"):
         Record(tmp_path, ABOUT)
 
@@ -239,7 +239,7 @@ PAIR = "main: admit/guard invited and guard listed/drop"
 def judged(*only: str) -> tuple[tuple[Mutant, ...], list[Judgement]]:
     every = list_mutants(Request(SOURCE, ("main",), only=only))
     judge = Judge(SOURCE, "main")
-    return every, [judge.judged(mutant) for mutant in every]
+    return every, [judge.judge(mutant) for mutant in every]
 
 
 def test_only_parts_that_nothing_noticed_alone_are_a_pair() -> None:
@@ -268,7 +268,7 @@ def attacks() -> tuple[Weakness, ...]:
 def judged_in_hall(name: str, known: Collection[Weakness]) -> Judgement:
     """Return what becomes of a mutant of the hall, which neither proofs nor scenarios notice."""
     judge = Judge(HALL_SOURCE, "main")
-    found = judge.judged(HALL_MUTANTS[name])
+    found = judge.judge(HALL_MUTANTS[name])
     assert found.fate is MutantStatus.SURVIVED
     scenarios = tuple(each for place in places(HALL_SOURCE, "main") if (each := scenario(HALL_SOURCE, place)))
     found = judge.judged_further(HALL_MUTANTS[name], found, OriginalFacts(scenarios=scenarios))
@@ -423,7 +423,7 @@ class Looked:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.mutants: list[str] = []
         self.designs: list[tuple[str, ...]] = []
-        judge = Judge.judged
+        judge = Judge.judge
 
         def judged(self_: Judge, mutant: Mutant, earlier: Judgement | None = None) -> Judgement:
             self.mutants.append(mutant.name)
@@ -433,7 +433,7 @@ class Looked:
             self.designs.append(where.without)
             return weaknesses(source, where)
 
-        monkeypatch.setattr(Judge, "judged", judged)
+        monkeypatch.setattr(Judge, "judge", judged)
         monkeypatch.setattr(campaign, "weaknesses", sought)
 
 

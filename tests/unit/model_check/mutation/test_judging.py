@@ -52,7 +52,7 @@ def judged(name: str, *, hunting: bool = False) -> Judgement:
 
 
 def further(judge: Judge, mutant: Mutant) -> Judgement:
-    found = judge.judged(mutant)
+    found = judge.judge(mutant)
     for known in (OriginalFacts(scenarios=scenarios()), OriginalFacts(weaknesses=attacks())):
         if found.fate in (MutantStatus.SURVIVED, MutantStatus.UNKNOWN):
             found = judge.judged_further(mutant, found, known)
@@ -109,14 +109,14 @@ def test_a_mutant_changes_nothing_only_if_it_does_so_under_each_threat_model(nam
     source = Source("tests/fixtures/hall.py", hall.FAMILY, "hall")
     (mutant,) = (each for each in mutants(hall.FAMILY.protocol()) if each.name == name)
     orders = [("outsiders", "insiders"), ("insiders", "outsiders")]
-    assert [Judge(source, "main", order).judged(mutant).fate for order in orders] == [MutantStatus.SURVIVED] * 2
-    assert Judge(source, "main", ("outsiders",)).judged(mutant).fate is not MutantStatus.SURVIVED
+    assert [Judge(source, "main", order).judge(mutant).fate for order in orders] == [MutantStatus.SURVIVED] * 2
+    assert Judge(source, "main", ("outsiders",)).judge(mutant).fate is not MutantStatus.SURVIVED
 
 
 def test_that_an_honest_party_draws_what_is_new_is_no_fact_of_the_world() -> None:
     source = Source("tests/fixtures/cellar.py", cellar.FAMILY, "cellar")
     (mutant,) = (each for each in mutants(cellar.FAMILY.protocol()) if each.name == "issue/guard fresh ticket/drop")
-    assert Judge(source, "main").judged(mutant).fate is MutantStatus.SURVIVED
+    assert Judge(source, "main").judge(mutant).fate is MutantStatus.SURVIVED
 
 
 def test_an_instance_that_breaks_an_axiom_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ class Undecided:
     def __init__(self, protocol: object, threat: object) -> None:
         """Open nothing."""
 
-    def kept(self, action: object, invariants: object, first: str = "") -> Iterator[ObligationAnswer]:
+    def preservation_answers(self, action: object, invariants: object, first: str = "") -> Iterator[ObligationAnswer]:
         yield ObligationAnswer("", "step/x/guests-only", "unknown", reason="budget")
 
     def follows(self, given: object, goal: object) -> ObligationAnswer:
@@ -169,7 +169,7 @@ def test_an_attack_is_looked_for_where_nobody_decides(monkeypatch: pytest.Monkey
     judge = Judge(SOURCE, "main")
     monkeypatch.setattr(type(INDUCTION), "step_proofs", staticmethod(Undecided))
     monkeypatch.setattr(judge, "_proofs", [Undecided(None, None)])
-    found = judge.judged(MUTANTS["give_key/guard inside/drop"])
+    found = judge.judge(MUTANTS["give_key/guard inside/drop"])
     assert (found.fate, found.by, found.refuted) == (MutantStatus.KILLED, KilledBy.ATTACK, "")
     assert found.evidence.startswith("keys-inside is violated in 1 step,")
 

@@ -13,7 +13,7 @@ from carnet_check.mutation.operators import (
     Replacements,
     canonical,
     mutants,
-    rewritten,
+    rewritings,
     weakenings,
     without_parts,
 )
@@ -98,7 +98,7 @@ def test_a_term_is_replaced_by_neighbours_and_what_the_action_speaks_of() -> Non
     action = replace(DOOR.actions[0], params=(X, Y))
     replacements = Replacements(action, ())
     formula = Not(Equal(X, Y))
-    assert [new for _, new in rewritten(formula, replacements)] == [Not(Equal(Y, Y)), Not(Equal(X, X))]
+    assert [new for _, new in rewritings(formula, replacements)] == [Not(Equal(Y, Y)), Not(Equal(X, X))]
     assert not list(replacements(Var("z", Sort("Other"))))
 
 
@@ -172,14 +172,14 @@ def compared(action: str, part: str, *, lemma: bool = True) -> StepEquivalence:
 def test_what_an_invariant_implies_or_is_written_already_changes_nothing() -> None:
     """A light that is red already stays red."""
     same = compared("use", "guard:known")
-    assert same.proved
+    assert same.is_proved
     assert {"guard:seen", "inv:seen-known"} <= set(same.core)
     same = compared("use", "guard:known", lemma=False)
-    assert not same.proved
+    assert not same.is_proved
     assert same.differs == (Difference.MORE,)
-    assert compared("use", "update:again").proved
-    assert compared("stop", "guard:green").proved
-    assert compared("use", "guard:named").proved
+    assert compared("use", "update:again").is_proved
+    assert compared("stop", "guard:green").is_proved
+    assert compared("use", "guard:named").is_proved
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_what_an_invariant_implies_or_is_written_already_changes_nothing() -> No
 )
 def test_a_change_is_told(action: str, part: str, how: Difference) -> None:
     same = compared(action, part)
-    assert not same.proved
+    assert not same.is_proved
     assert same.differs == (how,)
 
 

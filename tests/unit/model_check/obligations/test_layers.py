@@ -63,7 +63,7 @@ def test_a_sort_of_which_members_alone_are_named_has_its_obligations() -> None:
     """Both readers of the certified language find it in what they read."""
     protocol = claimed(drafted(), it=lambda: Light.RED != Light.GREEN)
     assert [each.name for each in only_layer(protocol).claims] == ["it"]
-    (layer,) = system(protocol.encoded).layers
+    (layer,) = system(protocol.canonical_json).layers
     assert [claim.name for claim in layer.claims] == ["it"]
 
 
@@ -193,8 +193,8 @@ def test_the_axioms_of_the_only_threat_model_may_be_used_for_everything() -> Non
     general, closed = layers(protocol)
     assert (general.threat, general.claims, closed.known) == (None, (), ())
     assert [each.name for each in closed.claims] == ["it"]
-    assert [each.name for each in closed.assumed if each.name.startswith("threat:")] == ["threat:closed: others"]
-    read = system(protocol.encoded).layers
+    assert [each.name for each in closed.all_axioms if each.name.startswith("threat:")] == ["threat:closed: others"]
+    read = system(protocol.canonical_json).layers
     assert [(each.threat, [claim.name for claim in each.claims]) for each in read] == [("", []), ("closed", ["it"])]
 
 
@@ -204,7 +204,7 @@ def test_no_axioms_are_used_for_what_is_claimed_under_several_threat_models() ->
     draft.threat("open", "anybody")
     protocol = claimed(draft, it=lambda: seen(alice))
     assert [(each.threat, [claim.name for claim in each.claims]) for each in layers(protocol)] == [(None, ["it"])]
-    assert [(each.threat, each.axioms) for each in system(protocol.encoded).layers] == [("", ())]
+    assert [(each.threat, each.axioms) for each in system(protocol.canonical_json).layers] == [("", ())]
 
 
 PAIRED = Symbol("paired", (Key.sort, Key.sort), BOOL, Kind.STATE, mutable=True)

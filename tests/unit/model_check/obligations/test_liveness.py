@@ -92,4 +92,4 @@ def test_what_stands_for_any_element_is_no_parameter() -> None:
     protocol = waiting(drafted(serve)).protocol()
     assert protocol.liveness[0].params[0] == protocol.action("serve").params[0]
     assert not any(map(follows, tried(protocol, "served")))
-    assert not by_fairness(protocol, protocol.liveness[0]).proved
+    assert not by_fairness(protocol, protocol.liveness[0]).is_proved

@@ -25,7 +25,7 @@ from carnet_check.semantics import Interpreter, State
 from carnet_check.verification.checks import disagreements
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Request, plan_campaign
-from carnet_check.wording import fill_places, knowers, known
+from carnet_check.wording import fill_places, knowers, knowledge_of
 from carnet_command import files as artefacts
 from carnet_command.text import join_words, wrap_text
 from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, constant, relation
@@ -126,11 +126,11 @@ def test_knowledge_of_one_thing_in_several_ways_is_told_apart() -> None:
         },
         {},
     )
-    assert known(halves(), state) == {"eve": ["k1 (in, out)"], "the adversary": ["k1"]}
+    assert knowledge_of(halves(), state) == {"eve": ["k1 (in, out)"], "the adversary": ["k1"]}
     before = State(
         {"knows_in": frozenset({("eve", "k1")}), "knows_out": frozenset(), "rumour": frozenset({("k1",)})}, {}
     )
-    assert known(halves(), state, before) == {"eve": ["k1 (out)"]}
+    assert knowledge_of(halves(), state, before) == {"eve": ["k1 (out)"]}
 
 
 def test_knowledge_is_told_of_those_only_of_whom_it_is_counted() -> None:

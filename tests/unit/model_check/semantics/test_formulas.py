@@ -24,7 +24,7 @@ def touch(step: Step, a: Party, b: Party) -> None:
 
 
 JUDGE = Interpreter(drafted(touch).protocol(), INSTANCE)
-STATE = JUDGE.start().changed(
+STATE = JUDGE.start().with_values(
     {"seen": frozenset({("p1",), ("p2",)}), "first": frozenset({()}), "ahead": frozenset({("p1", "p2"), ("p2", "p2")})},
     {"last": {(): "p2"}, "phase": {(): "LATE"}, "friend": {("p1",): "p3", ("p2",): "p1", ("p3",): "p3"}},
 )
@@ -78,7 +78,7 @@ def test_connectives_have_their_truth_tables() -> None:
         found = []
         for one, other in itertools.product((False, True), repeat=2):
             flags = {"first": frozenset({()} if one else ()), "second": frozenset({()} if other else ())}
-            found.append(_holds(formula, STATE.changed(flags, {})))
+            found.append(_holds(formula, STATE.with_values(flags, {})))
         assert found == table
 
 
@@ -93,7 +93,7 @@ def test_variables_are_the_elements_named_for_them_and_inner_ones_hide_outer_one
     assert _holds(some_corrupt & seen(X), x="p2"), "the outer one means what it meant, once the inner one is done"
     chosen = Party(IfThenElse(first.term, alice.term, X.term))
     assert _holds(chosen == alice, x="p1")
-    assert not _holds(chosen == alice, STATE.changed({"first": frozenset()}, {}), x="p1")
+    assert not _holds(chosen == alice, STATE.with_values({"first": frozenset()}, {}), x="p1")
 
 
 def test_a_quantifier_over_nothing_holds_for_all_and_no_sort_may_be_empty() -> None:
@@ -107,7 +107,7 @@ def test_a_quantifier_over_nothing_holds_for_all_and_no_sort_may_be_empty() -> N
 
 
 def test_rigid_symbols_mean_what_the_instance_says_and_nothing_where_it_is_silent() -> None:
-    other = JUDGE.start().changed({"corrupt": frozenset({("p1",)})}, {"alice": {(): "p1"}})
+    other = JUDGE.start().with_values({"corrupt": frozenset({("p1",)})}, {"alice": {(): "p1"}})
     for state in (STATE, JUDGE.start(), other):
         assert [_holds(corrupt(X), state, x=party) for party in ("p1", "p2", "p3")] == [False, False, True]
         assert _holds(alice == X, state, x="p2")
@@ -125,7 +125,7 @@ def test_each_instance_says_what_is_its_own_whatever_was_asked_of_others_before(
 def test_elements_are_found_in_each_state_for_each_question_whatever_was_asked_before() -> None:
     """The question is the formula, its parameters and whether it is to hold; equal states have equal answers."""
     x, y = Var("x", Party.sort), Var("y", Party.sort)
-    none, equal, body = JUDGE.start(), STATE.changed({}, {}), seen(X).term
+    none, equal, body = JUDGE.start(), STATE.with_values({}, {}), seen(X).term
     never = Invariant("never", (x,), body, "All are seen.")
     for _ in range(2):
         assert [JUDGE.witness((x,), body, each) for each in (STATE, none, equal)] == [{"x": "p1"}, None, {"x": "p1"}]
@@ -161,8 +161,8 @@ def test_axioms_that_are_violated_are_named_and_none_reads_state() -> None:
         alice=corrupt(alice),
     )
     assert judge.axioms_hold() == ["nobody", "alice"]
-    assert judge.violated(judge.protocol.axioms[:2]) == ["nobody"]
-    assert judge.violated([]) == []
+    assert judge.violated_axioms(judge.protocol.axioms[:2]) == ["nobody"]
+    assert judge.violated_axioms([]) == []
     judge = _with_axioms(unseen=~seen(alice))
     with pytest.raises(SpecificationError, match="axiom 'unseen' reads seen, which is mutable"):
         judge.axioms_hold()

@@ -221,7 +221,7 @@ def test_an_action_is_divided_into_what_is_meant_and_the_rest() -> None:
     assert [action.name for action in parts.actions] == ["see", "see otherwise", "finish"]
     instance = Instance({"Party": ("p", "q", "r")}, pools={("see", "a"): ("p", "q")})
     judge = Interpreter(parts, fairness.divided_instance(instance, parts))
-    taken = [(action.name, env["a"]) for action, env in judge.enabled(judge.initial())]
+    taken = [(action.name, env["a"]) for action, env in judge.enabled_steps(judge.initial())]
     assert taken == [("see", "p"), ("see otherwise", "q")]
     assert fairness.counted_whole({"see": 2, "see otherwise": 3, "finish": 1}) == {"see": 5, "finish": 1}
 

@@ -216,6 +216,6 @@ def test_no_part_of_a_state_can_be_written() -> None:
 
 def test_a_state_with_some_symbols_replaced_keeps_the_others() -> None:
     state = State({"seen": frozenset(), "known": frozenset({("p1",)})}, {"last": {(): "p1"}}, 1)
-    after = state.changed({"seen": frozenset({("p2",)})}, {}, cost=2)
+    after = state.with_values({"seen": frozenset({("p2",)})}, {}, cost=2)
     assert after == State({"seen": frozenset({("p2",)}), "known": frozenset({("p1",)})}, {"last": {(): "p1"}}, 3)
     assert state.relations["seen"] == frozenset()

@@ -16,7 +16,7 @@ INSTANCE = Instance({"Party": ("p1", "p2", "p3")}, {"corrupt": frozenset({("p3",
 def _fired(body: Body, state: State | None = None, **env: str) -> State:
     judge = Interpreter(drafted(body).protocol(), INSTANCE)
     (action,) = judge.protocol.actions
-    begin = judge.start() if state is None else judge.start().changed(state.relations, state.functions)
+    begin = judge.start() if state is None else judge.start().with_values(state.relations, state.functions)
     return judge.fire(begin, action, env)
 
 
@@ -173,7 +173,7 @@ def _judge(draft: Draft, **fields: Any) -> Interpreter:
 
 
 def _offered(judge: Interpreter, state: State | None = None) -> list[tuple[str, ...]]:
-    found = judge.enabled(judge.initial() if state is None else state)
+    found = judge.enabled_steps(judge.initial() if state is None else state)
     return [(action.name, *(env[var.name] for var in action.params)) for action, env in found]
 
 
@@ -347,6 +347,6 @@ def test_the_guard_that_does_not_hold_is_named_and_the_first_of_several() -> Non
     with pytest.raises(NotEnabled) as refused:
         judge.fire(state, judge.protocol.action("see"), {"a": "p1"})
     assert (refused.value.action, refused.value.guard, refused.value.env) == ("see", "honest", {"a": "p1"})
-    both = state.changed({"seen": frozenset({("p1",)})}, {})
+    both = state.with_values({"seen": frozenset({("p1",)})}, {})
     with pytest.raises(NotEnabled, match="'new' does not hold"):
         judge.fire(both, judge.protocol.action("see"), {"a": "p1"})

@@ -43,7 +43,7 @@ BONDS = {
 @pytest.mark.parametrize("name", BONDS)
 def test_a_bond_is_judged(name: str) -> None:
     composition, standing, reasons = BONDS[name]
-    (bond,) = composition.built()
+    (bond,) = composition.build()
     judgement = judge(bond)
     assert (judgement.standing, judgement.reasons) == (standing, reasons)
     assert judgement.holds is (standing is not BondStatus.OPEN)
@@ -57,7 +57,7 @@ def test_a_bond_that_says_nothing_does_not_hold() -> None:
         return listed(v) & masked(v)
 
     reading.renames(thief, masked)
-    (bond,) = composed("axiom faces", reading=reading).built()
+    (bond,) = composed("axiom faces", reading=reading).build()
     judgement = judge(bond)
     assert judgement.standing is BondStatus.OPEN
     assert judgement.reasons == (
@@ -77,7 +77,7 @@ def test_what_holds_by_the_reading_alone_is_said() -> None:
     def nobody(v: Visitor) -> Formula:
         return false
 
-    (bond,) = composed("claim seen", reading=reading).built()
+    (bond,) = composed("claim seen", reading=reading).build()
     judgement = judge(bond)
     assert judgement.standing is BondStatus.OPEN
     assert "all that is assumed holds by the reading alone" in judgement.reasons
@@ -89,7 +89,7 @@ def test_what_is_unknown_never_counts(unknown: int) -> None:
     """The questions are in this order: implied, needed, by the reading alone, possible."""
     good = [True, False, False, False]
     answers = iter([None if place == unknown else each for place, each in enumerate(good)])
-    (bond,) = composed("claim seen").built()
+    (bond,) = composed("claim seen").build()
     judgement = judge(bond, lambda _: next(answers))
     assert not judgement.holds
     assert len(judgement.reasons) == 1
@@ -98,7 +98,7 @@ def test_what_is_unknown_never_counts(unknown: int) -> None:
 
 def test_a_solver_that_gives_up_leaves_a_bond_open() -> None:
     """Its own answers count as unknown, too, and not as a contradiction that was not found."""
-    (bond,) = composed("claim known", "axiom faces").built()
+    (bond,) = composed("claim known", "axiom faces").build()
     engine = able(ComparesFormulas)
     short = engine.with_limit(1)
     assert short.contradictory(dict(bond.hypotheses_by_threat["street"])) is None

@@ -51,7 +51,7 @@ class Liar(Engine):
     def with_limit(self, most: int) -> Self:
         return self
 
-    def expected(self, profile: Profile) -> Verdict:
+    def expected_verdict(self, profile: Profile) -> Verdict:
         return Verdict.PROVED
 
     def intention(self, task: Task) -> str:

@@ -188,7 +188,7 @@ def test_searches_are_remembered_that_look_whether_anything_waits(tmp_path: Path
 class Here(Explicit):
     """Runs its searches in this process."""
 
-    def searched(self, searches: Sequence[Search], *_: Any) -> Iterator[tuple[Search, Coverage]]:
+    def search_all(self, searches: Sequence[Search], *_: Any) -> Iterator[tuple[Search, Coverage]]:
         return ((asked, search(self, asked)) for asked in searches)
 
 
@@ -285,7 +285,7 @@ def test_each_fairness_of_the_desk_is_needed_and_the_lasso_says_for_whom(name: s
     assert objection(judge, served, trace) != ""
     told = reasons(judge, other, trace, judge.replay(trace))
     assert re.fullmatch("other fails for who = (eve|ada):", told[0])
-    assert not by_fairness(protocol, other).proved
+    assert not by_fairness(protocol, other).is_proved
 
 
 def test_the_desk_is_the_one_that_the_guide_shows() -> None:

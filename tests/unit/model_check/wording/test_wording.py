@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_check.semantics import Interpreter
-from carnet_check.wording import MOST, as_file_name, attack_name, changes, file_name, is_file_name, knowers, known
+from carnet_check.wording import (
+    MOST,
+    as_file_name,
+    attack_name,
+    changes,
+    file_name,
+    is_file_name,
+    knowers,
+    knowledge_of,
+)
 from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, member, relation, true
 from tests.fixtures.odd_texts import ODD
 
@@ -86,7 +95,7 @@ def test_the_one_who_knows_is_named(order: str, acts: bool) -> None:
     judge = Interpreter(protocol, instance)
     before = judge.initial()
     after = judge.step(before, protocol.action("listen"), {"who": "ann", "what": "s1"})
-    assert known(protocol, after) == {"ann": [WHAT[order]]}
+    assert knowledge_of(protocol, after) == {"ann": [WHAT[order]]}
     assert [change.where for change in changes(protocol, before, after)] == ["ann"]
     assert knowers(protocol, instance, ["ann", "s1"]) == ["ann"]
 
@@ -104,4 +113,4 @@ def test_what_a_role_does_says_who_knows() -> None:
     protocol = draft.protocol()
     judge = Interpreter(protocol, Instance({"Person": ("ann",), "Courier": ("zed",)}))
     after = judge.step(judge.initial(), protocol.action("meet"), {"who": "zed", "whom": "ann"})
-    assert known(protocol, after) == {"zed": ["ann"]}
+    assert knowledge_of(protocol, after) == {"zed": ["ann"]}

@@ -415,7 +415,7 @@ def test_a_report_that_nobody_asked_for_ends_the_session() -> None:
     state = theirs.state
     asked = GetMeasurements(Version.V1_1, 1, 0xFF, bytes(32))
     report = spdm.reporter().report(MeasurementRequest(asked, asked.encode()))
-    unasked = state.sealed(5, report)[1]  # type: ignore[attr-defined]
+    unasked = state.send_record(5, report)[1]  # type: ignore[attr-defined]
     with pytest.raises(UnexpectedMessageError):
         ours.receive(unasked[0].data)
 

@@ -20,14 +20,14 @@ READING = read()
 
 
 def test_a_bond_has_the_terms_of_both_protocols_and_all_that_holds_of_the_other() -> None:
-    (bond,) = composed("claim seen").built()
+    (bond,) = composed("claim seen").build()
     (axiom,) = HOUSE.protocol().axioms
     assert bond.assumed["axiom no thieves"] is axiom.formula
     assert bond.premises["claim seen"] == DOOR.protocol().claim("seen").checked.formula
     assert [show(term) for term in bond.read.values()] == ["∀g: Visitor. let_in(g) → ¬masked(g)"]
     assert [symbol.name for symbol in bond.moving] == ["invited"]
     assert set(bond.hypotheses_by_threat["street"]) == {"axiom faces", "claim known", "claim seen", "lemma same_again"}
-    (bond,) = composed("claim seen", under="riot").built()
+    (bond,) = composed("claim seen", under="riot").build()
     assert set(bond.hypotheses_by_threat["riot"]) == {"axiom faces", "claim seen", "lemma same_again"}
 
 
@@ -52,7 +52,7 @@ REFUSED = {
 def test_what_is_not_there_is_refused_with_its_line(why: str) -> None:
     composition, said = REFUSED[why]
     with pytest.raises(SpecificationError) as refused:
-        composition.built()
+        composition.build()
     assert str(refused.value).startswith("entrance, bond 'nobody steals' (composed.py:")
     assert str(refused.value).endswith(said)
 
@@ -60,17 +60,17 @@ def test_what_is_not_there_is_refused_with_its_line(why: str) -> None:
 def test_what_is_gone_or_not_interpreted_is_refused() -> None:
     """As after a renaming: the old symbol is in no protocol any more."""
     with pytest.raises(SpecificationError, match="entrance: door has no threat model 'flood'; known: street, riot"):
-        composed("claim seen", under="flood").built()
+        composed("claim seen", under="flood").build()
     gone = rigid_relation("asked_in", Guest)
     reading = Interpretation("a guest is a visitor", sorts={Guest: Visitor})
     reading.renames(gone, let_in)
     with pytest.raises(SpecificationError, match=r"house has no symbol asked_in \(test_composition.py:\d+\)"):
-        composed("claim seen", reading=reading).built()
+        composed("claim seen", reading=reading).build()
     with pytest.raises(SpecificationError, match=r"'a guest is a visitor' .*does not say what inside is"):
-        composed("claim seen", assumes=("lemma who_is_inside",)).built()
+        composed("claim seen", assumes=("lemma who_is_inside",)).build()
     reading = read()
     reading.renames(inside, let_in)
-    assert composed("claim seen", assumes=("lemma who_is_inside",), reading=reading).built()
+    assert composed("claim seen", assumes=("lemma who_is_inside",), reading=reading).build()
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_what_is_gone_or_not_interpreted_is_refused() -> None:
 )
 def test_every_assumption_is_bonded_or_left_open(open_to: tuple[str, ...], why: str) -> None:
     with pytest.raises(SpecificationError, match=why):
-        composed("claim seen", open_to=open_to).built()
+        composed("claim seen", open_to=open_to).build()
 
 
 def test_what_the_other_protocol_lacks_is_refused_or_glue_with_a_name_of_its_own() -> None:
@@ -95,15 +95,15 @@ def test_what_the_other_protocol_lacks_is_refused_or_glue_with_a_name_of_its_own
         reading.renames(thief, strange)
         composition = composed("claim seen", reading=reading)
         if glue:
-            assert composition.built()
+            assert composition.build()
         else:
             with pytest.raises(SpecificationError, match=r"is read as what door lacks: strange"):
-                composition.built()
+                composition.build()
     reading = Interpretation(
         "a guest is a visitor", sorts={Guest: Visitor}, glue=(relation("let_in", Guest, kind=Kind.GHOST),)
     )
     with pytest.raises(SpecificationError, match="glue has a name of door: let_in"):
-        composed("claim seen", reading=reading).built()
+        composed("claim seen", reading=reading).build()
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,13 @@ TIMED = FAMILY.protocol("engine-per-holder-timed")
 @pytest.mark.parametrize("variant", FAMILY.variants)
 def test_a_protocol_is_decoded_as_it_was(variant: str) -> None:
     protocol = FAMILY.protocol(variant)
-    assert decode(protocol.encoded) == protocol
+    assert decode(protocol.canonical_json) == protocol
 
 
 def test_a_protocol_with_everything_in_it_is_decoded_as_it_was() -> None:
     for without in ((), ("return-checked",), ("fresh-key", "return-checked")):
         protocol = toy.FAMILY.protocol("main", without)
-        assert decode(protocol.encoded) == protocol
+        assert decode(protocol.canonical_json) == protocol
     assert decode(TEXT) == toy.FAMILY.protocol()
 
 
@@ -53,7 +53,7 @@ def test_what_is_given_of_a_fair_step_is_decoded_as_it_was() -> None:
         draft, away = toy.draft(), toy.phase == toy.Phase.AWAY
         draft.eventually("leaves", ~away, away, sentence="It leaves.", fair=("lend",), given=what)
         given_or_not.append(draft.protocol())
-    assert [decode(protocol.encoded) for protocol in given_or_not] == given_or_not
+    assert [decode(protocol.canonical_json) for protocol in given_or_not] == given_or_not
     assert given_or_not[0].digest != given_or_not[1].digest
 
 
@@ -72,15 +72,15 @@ def test_properties_for_each_element_and_strong_fairness_are_decoded_as_they_wer
         leaves = (toy.corrupt) if "each" in words else ~away
         draft.eventually("leaves", leaves, away, sentence="It leaves.", fair=("lend",), **words)
         every.append(draft.protocol())
-    assert [decode(protocol.encoded) for protocol in every] == every
+    assert [decode(protocol.canonical_json) for protocol in every] == every
     assert len({protocol.digest for protocol in every}) == len(every)
-    text = every[-1].encoded
+    text = every[-1].canonical_json
     for spoilt in (
         text.replace(',"strong":true', ',"strong":false'),
         text.replace(',"strong":true', ',"strong":1'),
-        every[0].encoded.replace('"fair":["lend"]', '"fair":["lend"],"parameters":[]'),
+        every[0].canonical_json.replace('"fair":["lend"]', '"fair":["lend"],"parameters":[]'),
     ):
-        assert spoilt not in {text, every[0].encoded}
+        assert spoilt not in {text, every[0].canonical_json}
         with pytest.raises(SpecificationError):
             decode(spoilt)
 
@@ -125,7 +125,7 @@ def test_the_encoding_is_canonical_json_of_its_format() -> None:
     for words, members in ((KINDS, Kind), (GUARD_KINDS, GuardKind), (EFFECTS, Effect)):
         assert list(words) == list(members)
         assert len(set(words.values())) == len(words)
-    text = MAIN.encoded
+    text = MAIN.canonical_json
     content = json.loads(text)
     assert text == json.dumps(content, sort_keys=True, separators=(",", ":"))
     assert text.isascii()
@@ -315,7 +315,7 @@ def test_the_digest_differs_when_any_guard_or_update_of_gpu_travelling_does(prot
         assert len({alone.digest, *changed}) == len(changed) + 1
 
 
-TEXT = toy.FAMILY.protocol().encoded
+TEXT = toy.FAMILY.protocol().canonical_json
 CONTENT = json.loads(TEXT)
 
 
@@ -403,4 +403,4 @@ VALUES: st.SearchStrategy[Any] = st.sampled_from(
 def test_whatever_is_read_has_the_encoding_that_was_given(path: tuple[str | int, ...], value: Any) -> None:
     text = _changed(path, value)
     with contextlib.suppress(SpecificationError):
-        assert decode(text).encoded == text
+        assert decode(text).canonical_json == text

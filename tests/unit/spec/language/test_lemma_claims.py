@@ -38,7 +38,7 @@ def test_a_theorem_has_to_be_a_claim() -> None:
 @pytest.mark.parametrize("family", [FAMILY, PARITY], ids=lambda family: family.id)
 def test_it_is_encoded_and_decoded_as_it_was(family: Family) -> None:
     protocol = family.protocol()
-    again = decode(protocol.encoded)
+    again = decode(protocol.canonical_json)
     assert again == protocol
     with pytest.raises(SpecificationError, match="an encoding has only their words"):
         next(again.lemma_claims[0].examinations[0].cases(""))

@@ -15,7 +15,7 @@ from carnet_spec.language import *
 from carnet_spec.language import authoring
 from carnet_spec.language.decoding import decode
 from carnet_spec.language.expressions import parameters
-from carnet_spec.language.requirements import Level, NormativeText, Requirement, cited, text_beside
+from carnet_spec.language.requirements import Level, NormativeText, Requirement, references_of, text_beside
 from carnet_spec.language.statements import Assumption, Axiom, Claim, Defence, Eventually, Goal, Invariant, Threat
 from carnet_spec.language.terms import TRUE, Var
 from carnet_spec.protocols.registry import OWN
@@ -442,14 +442,14 @@ def test_a_protocol_may_declare_no_threat_model() -> None:
 
 @pytest.mark.parametrize("id", ["", "somebody else"])
 def test_hostile_json_with_such_names_is_not_read(id: str) -> None:
-    content = json.loads(toy.FAMILY.protocol().encoded)
+    content = json.loads(toy.FAMILY.protocol().canonical_json)
     content["claims"][0]["under"] = [id]
     with pytest.raises(SpecificationError, match="names a threat model"):
         decode(json.dumps(content, sort_keys=True, separators=(",", ":")))
 
 
 def test_hostile_json_with_a_blank_threat_model_is_not_read() -> None:
-    content = json.loads(toy.FAMILY.protocol().encoded)
+    content = json.loads(toy.FAMILY.protocol().canonical_json)
     content["threats"][0]["id"] = ""
     with pytest.raises(SpecificationError, match="a threat model has a blank name"):
         decode(json.dumps(content, sort_keys=True, separators=(",", ":")))
@@ -639,7 +639,7 @@ def test_an_id_means_what_its_own_protocol_says() -> None:
 
 
 def test_references_are_collected_from_actions_claims_and_assumptions() -> None:
-    assert cited(toy.FAMILY.protocol()) == {
+    assert references_of(toy.FAMILY.protocol()) == {
         "REQ-TOY-1": ("lend",),
         "REQ-TOY-2": ("secrecy",),
         "REQ-TOY-3": ("punctual",),
@@ -656,7 +656,7 @@ def _references(family: Family) -> dict[str, set[str]]:
     """Collect who refers to which id, in any variant of a protocol."""
     found: dict[str, set[str]] = {}
     for variant in family.variants:
-        for id, names in cited(family.draft_of(variant).whole()).items():
+        for id, names in references_of(family.draft_of(variant).whole()).items():
             found.setdefault(id, set()).update(names)
     return found
 

@@ -29,7 +29,10 @@ def _told_apart(without: tuple[str, ...]) -> set[str]:
         after: set[tuple[State, State]] = set()
         for left, right in pairs:
             steps = [
-                [(action, env, {name: env[name] for name in env if name != "t"}) for action, env in judge.enabled(at)]
+                [
+                    (action, env, {name: env[name] for name in env if name != "t"})
+                    for action, env in judge.enabled_steps(at)
+                ]
                 for at in (left, right)
             ]
             labels = [{(action.name, str(label)) for action, _, label in each} for each in steps]
@@ -51,7 +54,7 @@ def test_engines_find_what_all_pairs_of_runs_show(without: tuple[str, ...]) -> N
     assert set(explored.violations) == _told_apart(without)
     proofs = try_claims(protocol).claims
     assert set(proofs) == {(name, "post") for name in claims}
-    assert {name for (name, _), proof in proofs.items() if not proof.proved} == _told_apart(without)
+    assert {name for (name, _), proof in proofs.items() if not proof.is_proved} == _told_apart(without)
 
 
 def test_what_may_depend_on_a_secret_is_there_twice_and_chosen_by_each_run() -> None:

@@ -231,7 +231,7 @@ facts_of_everything = st.lists(st.sampled_from(RELATIONS).flatmap(rows_of), max_
 
 def saturated(facts: list[Fact]) -> State:
     rows = {each.symbol.name: frozenset(row for other, row in facts if other is each) for each in RELATIONS}
-    return JUDGE.saturate(JUDGE.start().changed(rows, {}))
+    return JUDGE.saturate(JUDGE.start().with_values(rows, {}))
 
 
 @given(facts_of_everything)
@@ -340,7 +340,7 @@ def test_who_loses_its_private_key_is_corrupt_from_then_on() -> None:
     judge = Interpreter(
         draft.protocol(), replace(INSTANCE, elements={name: SORTS[name] for name in ("Agent", "Value")})
     )
-    before = judge.saturate(judge.start().changed({"addressed": frozenset({("ann", "n", "eve")})}, {}))
+    before = judge.saturate(judge.start().with_values({"addressed": frozenset({("ann", "n", "eve")})}, {}))
     after = judge.step(before, draft.protocol().action("lose"), {"a": "ann"})
     assert [("eve", "n") in state.relations["knows"] for state in (before, after)] == [False, True]
 

@@ -55,7 +55,7 @@ def standings(
 ) -> dict[tuple[str, str], ClaimStatus]:
     """Return how each pair of claim and threat model stands."""
     plan = plan_of(protocol)
-    found = Questions(plan, depth, rlimit).answered(pool or Here(), lambda *_: None)
+    found = Questions(plan, depth, rlimit).answer_all(pool or Here(), lambda *_: None)
     return {(claim.name, threat.id): each for (claim, threat), each in zip(plan.pairs, found, strict=True)}
 
 
@@ -182,8 +182,8 @@ def test_only_numbers_of_steps_that_were_answered_count(
     def unsure(asked: questions.Questions, _: object, told: questions.OnAnswer) -> list[ClaimStatus]:
         return said(asked, Fails(first, lost), told)
 
-    said = questions.Questions.answered
-    monkeypatch.setattr(questions.Questions, "answered", unsure)
+    said = questions.Questions.answer_all
+    monkeypatch.setattr(questions.Questions, "answer_all", unsure)
     row = rows(verified(control("sound")))["one-holder", "anyone"]
     assert (row.verdict, row.bound) == (verdict, bound)
     assert f"nothing is established about {first} step" in row.detail
@@ -218,8 +218,8 @@ def _with(monkeypatch: pytest.MonkeyPatch, change: Callable[[FoundRun], FoundRun
         assert standing.last.found is not None
         return replace(standing, last=replace(standing.last, found=change(standing.last.found)))
 
-    said = questions.Questions.answered
-    monkeypatch.setattr(questions.Questions, "answered", changed)
+    said = questions.Questions.answer_all
+    monkeypatch.setattr(questions.Questions, "answer_all", changed)
 
 
 def _steps_before_the_last(found: FoundRun) -> FoundRun:

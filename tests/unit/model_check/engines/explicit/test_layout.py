@@ -35,14 +35,14 @@ def _layout(budget: int | None = None) -> Layout:
 
 
 def _written(layout: Layout, s: int, *writes: tuple[Place, str | bool]) -> int:
-    touched, cleared = layout.written(writes, lambda: None)
+    touched, cleared = layout.masks_for(writes, lambda: None)
     return (s | touched) ^ cleared
 
 
 def _state(**changes: Any) -> State:
     start = Interpreter(DRAFT.protocol(), INSTANCE).start()
     functions: dict[str, dict[Row, str]] = {n: {(): value} for n, value in changes.items() if isinstance(value, str)}
-    return start.changed({name: value for name, value in changes.items() if name not in functions}, functions)
+    return start.with_values({name: value for name, value in changes.items() if name not in functions}, functions)
 
 
 def test_the_first_state_is_0_and_a_place_gets_bits_when_it_first_changes() -> None:
@@ -77,7 +77,7 @@ def test_a_packed_state_tells_what_has_a_field_and_what_was_spent() -> None:
     layout = _layout(budget=2)
     assert layout.spent == 0b11
     assert _written(layout, 0, (layout.tables["seen"].places["p1",], True)) == 0b100
-    assert layout.encode(_state(seen=frozenset({("p1",)})).changed({}, {}, cost=2)) == 0b110
+    assert layout.encode(_state(seen=frozenset({("p1",)})).with_values({}, {}, cost=2)) == 0b110
 
 
 def test_readers_are_told_of_fields_that_are_there_and_of_those_to_come() -> None:
@@ -96,7 +96,7 @@ def test_who_took_a_first_value_for_nothing_is_told_once_it_is_something() -> No
     layout = _layout()
     place = layout.tables["seen"].places["p1",]
     forgotten: list[str] = []
-    layout.written([(place, False)], lambda: forgotten.append("stale"))
+    layout.masks_for([(place, False)], lambda: forgotten.append("stale"))
     assert forgotten == []
     _written(layout, 0, (place, True))
     assert forgotten == ["stale"]
@@ -222,7 +222,7 @@ def test_moves_are_those_whose_guards_hold_and_write_what_they_take() -> None:
     model = _model(drafted(see).protocol())
     assert _moves(model, "see") == [({("seen", ("p1",)): True, ("known", ("p1",)): True}, ("p1",))]
     place = model.layout.tables["seen"].places["p1",]
-    assert _moves(model, "see", apply_change(0, model.layout.written([(place, True)], lambda: None))) == []
+    assert _moves(model, "see", apply_change(0, model.layout.masks_for([(place, True)], lambda: None))) == []
     (move,) = _moves(_model(drafted(draw).protocol()), "draw")
     assert move == ({("used_key", ("k1",)): True, ("current", ()): "k1"}, ("k1",))
     found = _moves(_model(drafted(swap).protocol()), "swap")
@@ -238,8 +238,8 @@ def test_monitors_hold_where_an_invariant_fails_or_a_goal_is_reached() -> None:
     model = _model(claimed(draft, unseen=_unseen))
     place = model.layout.tables["seen"].places["p1",]
     other = model.layout.tables["known"].places["p2",]
-    one = apply_change(0, model.layout.written([(place, True)], lambda: None))
-    both = apply_change(one, model.layout.written([(other, True)], lambda: None))
+    one = apply_change(0, model.layout.masks_for([(place, True)], lambda: None))
+    both = apply_change(one, model.layout.masks_for([(other, True)], lambda: None))
     assert [(each.name, each.is_goal) for each in model.monitors] == [("unseen", False), ("known-by-somebody", True)]
     holds = [[bool(monitor.holds(s)) for monitor in model.monitors] for s in (0, one, both)]
     assert holds == [[False, False], [True, False], [True, True]]

@@ -39,7 +39,7 @@ INSTANCE = Instance(
 )
 #: Ahead holds at first where before does; one of these rows is lost here, and another is new.
 JUDGE = Interpreter(PROTOCOL, INSTANCE)
-STATE = JUDGE.start().changed(
+STATE = JUDGE.start().with_values(
     {"seen": frozenset({("p1",), ("p3",)}), "ahead": frozenset({("p1", "p2"), ("p3", "p3")}), "first": frozenset({()})},
     {"last": {(): "p3"}, "phase": {(): "LATE"}},
 )
@@ -48,9 +48,9 @@ STATE = JUDGE.start().changed(
 def _packed(state: State) -> tuple[Queries, int]:
     layout = Layout(PROTOCOL, INSTANCE, JUDGE.start())
     for name, rows in state.relations.items():
-        layout.written([(place, row in rows) for row, place in layout.tables[name].places.items()], lambda: None)
+        layout.masks_for([(place, row in rows) for row, place in layout.tables[name].places.items()], lambda: None)
     for name, table in state.functions.items():
-        layout.written([(layout.tables[name].places[row], value) for row, value in table.items()], lambda: None)
+        layout.masks_for([(layout.tables[name].places[row], value) for row, value in table.items()], lambda: None)
     return Queries(layout, Folding(INSTANCE)), layout.encode(state)
 
 
@@ -119,7 +119,7 @@ def test_a_search_stays_inside_its_domains_and_draws_apart() -> None:
     assert _found(first | ~first, domains, USED) == [("k3", "k2")]
 
 
-USED = JUDGE.start().changed({"used_key": frozenset({("k1",)})}, {})
+USED = JUDGE.start().with_values({"used_key": frozenset({("k1",)})}, {})
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_rule_feeds_and_wakes_those_whose_premises_it_may_make_true() -> None:
 def test_what_follows_from_what_follows_is_added_whatever_the_order(rules: tuple[Body, ...]) -> None:
     model = _saturated(*rules)
     place = model.layout.tables["seen"].places["p1",]
-    s = apply_change(0, model.layout.written([(place, True)], lambda: None))
+    s = apply_change(0, model.layout.masks_for([(place, True)], lambda: None))
     closure = model.saturation.after({place: True})
     assert closure is not None
     after = apply_change(s, closure.answer(s))

@@ -70,7 +70,7 @@ def test_an_action_that_cannot_be_taken_or_changes_nothing_has_no_moves() -> Non
     assert _expander(_model(), "need").answer(0) is None
     model = _model()
     memo = _expander(model, "again")
-    s = apply_change(0, model.layout.written([(model.layout.tables["first"].places[()], True)], lambda: None))
+    s = apply_change(0, model.layout.masks_for([(model.layout.tables["first"].places[()], True)], lambda: None))
     moves = memo.answer(s)
     assert moves is not None
     assert (moves.actions, moves.effects) == (("again",), ())

@@ -299,7 +299,7 @@ def images(model: Model, held: dict[Place, Value]) -> Iterator[int]:
 
 
 def packed(model: Model, held: dict[Place, Value]) -> int:
-    touched, cleared = model.layout.written(held.items(), lambda: None)
+    touched, cleared = model.layout.masks_for(held.items(), lambda: None)
     return touched ^ cleared
 
 

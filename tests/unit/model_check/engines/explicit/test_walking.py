@@ -91,7 +91,7 @@ def test_each_step_that_changes_the_state_is_as_likely_as_any_other() -> None:
     run = walks_of(protocol, Walks(1))
     many, counts = 21_000, Counter[tuple[int, int]]()
     for number in range(many):
-        found = run.offers.drawn(run.start, chance_of(0, number))
+        found = run.offers.draw_move(run.start, chance_of(0, number))
         assert found is not None
         counts[found[:2]] += 1
     names = {(run.model.steps[action].action.name, way) for action, way in counts}
@@ -155,7 +155,7 @@ def test_walks_cover_every_step_of_a_small_graph() -> None:
     visited, steps = {run.start}, set[tuple[int, int, int]]()
     for number in range(4_000):
         s, chance = run.start, chance_of(0, number)
-        while (found := run.offers.drawn(s, chance)) is not None:
+        while (found := run.offers.draw_move(s, chance)) is not None:
             steps.add((s, *found[:2]))
             s = found[2]
             visited.add(s)
@@ -178,7 +178,7 @@ def test_an_action_that_reads_much_is_asked_for_one_element_at_a_time() -> None:
     assert run.run() is None
     assert [step.action.name for step in run.offers.steps].count("see") == 14
     assert sum(map(len, run.offers.memos)) < 40
-    assert run.seen()["see"].guards == {"not seen": GuardCoverage(True, True, True)}
+    assert run.action_coverage()["see"].guards == {"not seen": GuardCoverage(True, True, True)}
 
 
 def test_what_is_looked_for_is_looked_for_one_element_at_a_time() -> None:
@@ -265,7 +265,7 @@ KNOWN = [6457827717110365317, 3203168211198807973, 9817491932198370423, 45933805
 
 def test_draws_are_splitmix64_and_decided_by_seed_and_walk() -> None:
     chance = RandomStream(1234567)
-    assert [chance.drawn() for _ in KNOWN] == KNOWN
+    assert [chance.next_word() for _ in KNOWN] == KNOWN
     first, again = chance_of(5, 7), chance_of(5, 7)
     assert [first.below(1000) for _ in range(20)] == [again.below(1000) for _ in range(20)]
     assert len({chance_of(seed, walk).state for seed in range(100) for walk in range(100)}) == 10_000

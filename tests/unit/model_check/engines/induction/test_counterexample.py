@@ -336,8 +336,8 @@ def test_a_structure_becomes_an_instance_with_first_values() -> None:
 
 
 def test_made_constants_become_arguments_and_no_symbols_of_the_protocol() -> None:
-    assert FOUND.chosen(Purpose.PARAMETER, [A]) == {"a": "p2"}
-    assert FOUND.chosen(Purpose.SKOLEM, [A]) == {"a": "p1"}, "nothing depends on it: any element will do"
+    assert FOUND.elements_for(Purpose.PARAMETER, [A]) == {"a": "p2"}
+    assert FOUND.elements_for(Purpose.SKOLEM, [A]) == {"a": "p1"}, "nothing depends on it: any element will do"
     told = FOUND.instance(PROTOCOL)
     assert not [name for name in (*told.relations, *told.functions, *told.first) if name.startswith("$")]
     made = stand_in(Purpose.PARAMETER, Var("a", BOOL)).symbol
@@ -347,8 +347,8 @@ def test_made_constants_become_arguments_and_no_symbols_of_the_protocol() -> Non
 
 
 def test_only_what_changes_is_taken_from_the_state_after_a_step() -> None:
-    state = FOUND.state(PROTOCOL).changed({"seen": frozenset()}, {"last": {(): "p1"}})
-    moved = FOUND.moved(state)
+    state = FOUND.state(PROTOCOL).with_values({"seen": frozenset()}, {"last": {(): "p1"}})
+    moved = FOUND.with_state(state)
     assert moved.relations == {seen.symbol: frozenset(), corrupt.symbol: frozenset({("p2",)})}
     assert moved.functions[_symbol_named("last")] == {(): "p1"}
     assert moved.functions[_symbol_named("alice")] == {(): "p2"}

@@ -60,8 +60,8 @@ def test_what_is_limited_to_a_threat_model_is_proved_and_used_there_alone() -> N
     assert not [id for id in _ids("anyone") if "no-blame" in id]
     assert "step/blame/no-blame" in _ids("honest")
     general = obligations(LESSON)[-1]
-    assert "inv:no-blame" not in general.shared
-    assert not [name for name in general.shared if name.startswith("threat:")]
+    assert "inv:no-blame" not in general.shared_hypotheses
+    assert not [name for name in general.shared_hypotheses if name.startswith("threat:")]
     limited = draft()
 
     @limited.lemma_under("honest")
@@ -82,7 +82,7 @@ def test_values_that_one_step_draws_differ() -> None:
     protocol = claimed(drafted(draw_two), apart=lambda: forall(lambda k: ~paired(k, k), Key))
     step = next(each for each in obligations(protocol) if each.action is not None)
     assert show(step.own["fresh:values differ"]) == "$par.one.Key ≠ $par.other.Key"
-    assert prove(protocol, jobs=1).claim("apart").proved
+    assert prove(protocol, jobs=1).claim("apart").is_proved
 
 
 def test_a_file_stands_on_its_own_and_says_what_it_is() -> None:
@@ -156,7 +156,7 @@ def test_an_initial_value_holds_of_its_arguments_in_their_order_and_of_no_others
     draft.initially(ahead, _ahead_at_first)
     protocol = claimed(draft, forth=lambda: ahead(alice, bob), back=lambda: ahead(bob, alice))
     proof = prove(protocol, jobs=1)
-    assert [proof.claim(name).proved for name in ("forth", "back")] == [True, False]
+    assert [proof.claim(name).is_proved for name in ("forth", "back")] == [True, False]
 
 
 def test_the_last_update_of_a_symbol_counts_and_all_read_the_state_before() -> None:
@@ -194,7 +194,7 @@ def _states() -> Iterator[State]:
     rows = [frozenset[tuple[str, ...]](), frozenset({()})]
     for one, other, at, some in itertools.product(rows, rows, ("p1", "p2"), (set(), {("p1",)}, {("p1",), ("p2",)})):
         relations = {"first": one, "second": other, "seen": frozenset(some)}
-        yield JUDGE.start().changed(relations, {"last": {(): at}, "phase": {(): "LATE"}})
+        yield JUDGE.start().with_values(relations, {"last": {(): at}, "phase": {(): "LATE"}})
 
 
 def _mean_the_same(one: Term, other: Term) -> bool:

@@ -37,7 +37,7 @@ def general() -> ProofResult:
 
 def test_a_proof_names_the_lemmas_defences_and_assumptions_it_used(general: ProofResult) -> None:
     secrecy = general.claim("secrecy")
-    assert secrecy.proved
+    assert secrecy.is_proved
     assert secrecy.lemmas == ("told_are_honest",)
     assert secrecy.defences == ("screening",)
     assert secrecy.assumptions == ()
@@ -48,19 +48,19 @@ def test_a_wrong_claim_is_refuted_and_spoils_no_other(general: ProofResult) -> N
     wrong = general.claim("wrong")
     assert wrong.outcome is SolverOutcome.UNKNOWN, "a failed induction refutes no claim"
     assert wrong.missing == ("step/learn/wrong",)
-    assert [answer.outcome for answer in general.failed] == [SolverOutcome.REFUTED]
-    assert general.claim("secrecy").proved
+    assert [answer.outcome for answer in general.failures] == [SolverOutcome.REFUTED]
+    assert general.claim("secrecy").is_proved
 
 
 def test_what_rests_on_something_unproved_is_unproved() -> None:
     """An absurd lemma is preserved by every step and proves everything; it holds in no first state."""
     absurd = replace(LESSON, lemmas=(*LESSON.lemmas, Invariant("absurd", (), FALSE)))
     result = prove(absurd, jobs=1, only=lambda each: each.id != "step/learn/wrong", hints={})
-    assert "init/absurd" in {answer.id for answer in result.failed}
+    assert "init/absurd" in {answer.id for answer in result.failures}
     used = prove(absurd, jobs=1, hints={"step/learn/wrong": ("inv:absurd",)})
     assert used.answers["step/learn/wrong"].core == ("inv:absurd",)
     wrong = used.claim("wrong")
-    assert not wrong.proved
+    assert not wrong.is_proved
     assert wrong.missing == ("init/absurd",)
 
 
@@ -69,7 +69,7 @@ def test_what_was_not_looked_at_or_ran_out_of_budget_is_not_proved() -> None:
     asked = [answer for answer in result.answers.values() if answer.attempt >= 0]
     assert asked
     assert {answer.outcome for answer in asked} == {SolverOutcome.UNKNOWN}
-    assert not any(result.claim(claim.name).proved for claim in LESSON.claims if claim.name != "no-blame")
+    assert not any(result.claim(claim.name).is_proved for claim in LESSON.claims if claim.name != "no-blame")
     result = prove(LESSON, jobs=1, only=lambda each: each.id.startswith("init/"))
     assert result.claim("secrecy").missing == ("step/learn/secrecy",)
 
@@ -104,17 +104,17 @@ def test_a_lost_worker_leaves_its_one_obligation_unknown(
     lost = result.answers["step/learn/secrecy"]
     assert lost.outcome is SolverOutcome.UNKNOWN
     assert reason in lost.reason
-    assert not result.claim("secrecy").proved
+    assert not result.claim("secrecy").is_proved
     others = [id for id in general.answers if id != lost.id]
     assert {id: result.answers[id].outcome for id in others} == {id: general.answers[id].outcome for id in others}
 
 
 def test_a_claim_that_needs_a_threat_model_is_proved_under_it_alone() -> None:
     proofs = try_claims(LESSON, jobs=1).claims
-    assert proofs["no-blame", "honest"].proved
+    assert proofs["no-blame", "honest"].is_proved
     assert proofs["no-blame", "honest"].axioms == ("honest: nobody",)
     assert ("no-blame", "anyone") not in proofs
-    assert {key for key, proof in proofs.items() if proof.proved} == {
+    assert {key for key, proof in proofs.items() if proof.is_proved} == {
         ("secrecy", "honest"),
         ("secrecy", "anyone"),
         ("quiet", "honest"),
@@ -128,15 +128,15 @@ def test_a_proof_under_a_threat_model_takes_over_what_was_proved_without(general
     honest = LESSON.threat("honest")
     result = prove(LESSON, honest, jobs=1, baselines=[general], progress=lambda _d, _t, a: asked.append(a.id))
     assert sorted(asked) == ["init/no-blame", "step/blame/no-blame", "step/learn/wrong"]
-    assert result.claim("secrecy").proved
+    assert result.claim("secrecy").is_proved
 
 
 def test_nothing_is_taken_over_from_a_proof_about_other_formulas(general: ProofResult) -> None:
     careless = draft().protocol(without=("screening",))
     result = prove(careless, jobs=1, baselines=[general])
-    assert {answer.id for answer in result.failed} == {"step/learn/wrong", "step/tell/told_are_honest"}
-    assert not result.claim("secrecy").proved
-    assert result.claim("quiet").proved
+    assert {answer.id for answer in result.failures} == {"step/learn/wrong", "step/tell/told_are_honest"}
+    assert not result.claim("secrecy").is_proved
+    assert result.claim("quiet").is_proved
 
 
 def test_the_general_proof_says_nothing_about_a_claim_limited_to_a_threat_model(general: ProofResult) -> None:
@@ -150,7 +150,7 @@ def test_a_removed_defence_drops_what_needed_it_whatever_is_at_hand(general: Pro
     assert found.complete
     assert set(found.dropped) == {"told_are_honest", "secrecy", "wrong"}
     assert found.surviving == ("quiet",)
-    assert found.claim("quiet").proved
+    assert found.claim("quiet").is_proved
     assert found.claim("secrecy").missing == ("step/learn/secrecy",)
     fresh, helped = houdini(careless, jobs=1), houdini(careless, jobs=1, baselines=[general])
     assert fresh.surviving == helped.surviving
@@ -160,11 +160,11 @@ def test_a_removed_defence_drops_what_needed_it_whatever_is_at_hand(general: Pro
 def test_only_what_the_wanted_claims_rest_on_is_looked_at() -> None:
     careless = draft().protocol(without=("screening",))
     found = houdini(careless, jobs=1, claims=["quiet"])
-    assert found.claim("quiet").proved
+    assert found.claim("quiet").is_proved
     assert found.asked == len([id for id in found.proof.obligations if id.endswith("/quiet")])
     assert not found.complete
     assert found.surviving == (), "what was not looked at is not known to be inductive"
-    assert not found.claim("secrecy").proved
+    assert not found.claim("secrecy").is_proved
 
 
 def test_the_search_stops_when_the_wanted_claims_have_fallen_or_are_elsewhere() -> None:
@@ -182,8 +182,8 @@ def test_claims_that_are_wanted_together_are_given_up_with_the_first_that_falls(
     assert set(together.dropped) == {"wrong"} <= set(alone.dropped)
     assert together.claim("wrong").missing == ("step/learn/wrong",)
     assert together.asked < alone.asked
-    assert not all(together.claim(name).proved for name in claims)
-    assert all(houdini(LESSON, jobs=1, claims=claims[:2], together=True).claim(name).proved for name in claims[:2])
+    assert not all(together.claim(name).is_proved for name in claims)
+    assert all(houdini(LESSON, jobs=1, claims=claims[:2], together=True).claim(name).is_proved for name in claims[:2])
 
 
 def test_what_is_expected_is_asked_last_and_proves_nothing(general: ProofResult) -> None:
@@ -201,7 +201,7 @@ def test_what_is_expected_is_asked_last_and_proves_nothing(general: ProofResult)
 def test_what_survives_is_a_proof_by_itself(general: ProofResult) -> None:
     found = houdini(LESSON, jobs=1, baselines=[general])
     assert set(found.dropped) == {"wrong"}
-    assert not prove(_only(LESSON, found.surviving), jobs=1).failed
+    assert not prove(_only(LESSON, found.surviving), jobs=1).failures
 
 
 def _only(protocol: Protocol, names: tuple[str, ...]) -> Protocol:
@@ -370,7 +370,7 @@ def test_nothing_is_proved_by_induction_where_axioms_suffice(monkeypatch: pytest
     draft.eventually("served", first, second, sentence="Who waits is served.", fair=("serve",))
     protocol = draft.protocol()
     answer = by_fairness(protocol, protocol.liveness[0])
-    assert (answer.proved, answer.lemmas, answer.axioms) == (True, (), frozenset())
+    assert (answer.is_proved, answer.lemmas, answer.axioms) == (True, (), frozenset())
 
 
 def test_a_lemma_that_does_not_hold_proves_nothing() -> None:
@@ -379,7 +379,7 @@ def test_a_lemma_that_does_not_hold_proves_nothing() -> None:
         step.set(phase, Phase.OVER)
 
     answer = _staged(kept_open(drafted(begin, prepare, finish, close)), "prepare", "finish")
-    assert not answer.proved
+    assert not answer.is_proved
     assert "step/close/never_over" in answer.open
 
 
@@ -405,7 +405,7 @@ NOT_STAGES: dict[str, tuple[tuple[Body, ...], tuple[str, ...], str]] = {
 def test_what_is_no_stage_is_said(what: str) -> None:
     steps, fair, why = NOT_STAGES[what]
     answer = _staged(kept_open(drafted(*steps)), *fair)
-    assert not answer.proved
+    assert not answer.is_proved
     assert why in answer.open
 
 
@@ -421,7 +421,7 @@ def test_steps_may_lead_back_from_a_strongly_fair_stage_alone() -> None:
         return by_fairness(protocol, protocol.liveness[0])
 
     assert answer("finish").fair == ("prepare", "finish")
-    assert answer("prepare", "finish").proved
+    assert answer("prepare", "finish").is_proved
     for strong in ((), ("prepare",)):
         assert "undo may lead back from where finish is possible" in answer(*strong).open
 

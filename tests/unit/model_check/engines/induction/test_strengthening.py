@@ -99,7 +99,7 @@ def _strengthened(*functions: object, work: int = WORK, protocol: Protocol | Non
 
 
 def test_the_claim_is_not_proved_without_lemmas() -> None:
-    assert not try_claims(_belt(), jobs=1).claims["whole", "anyone"].proved
+    assert not try_claims(_belt(), jobs=1).claims["whole", "anyone"].is_proved
 
 
 @pytest.mark.parametrize("order", [(*NEEDED, *OTHERS), (*OTHERS, *NEEDED), (*reversed(NEEDED), *OTHERS)])
@@ -113,7 +113,7 @@ def test_what_is_needed_is_found_among_what_is_false_and_what_is_true_and_useles
 def test_what_is_found_is_proved_by_the_ordinary_engine() -> None:
     found = _strengthened(*NEEDED, *OTHERS)
     stronger = replace(_belt(), lemmas=found.lemmas)
-    assert try_claims(stronger, jobs=1).claims["whole", "anyone"].proved
+    assert try_claims(stronger, jobs=1).claims["whole", "anyone"].is_proved
 
 
 @pytest.mark.parametrize("offered", [(), OTHERS, (_second_is_sound,), (_second_is_sound, *OTHERS)])
@@ -151,7 +151,7 @@ def test_a_lemma_of_the_protocol_that_has_no_proof_is_proved_beside_the_claims()
     protocol = replace(_belt(), lemmas=(traced_invariant(_third_is_first, "third_is_first"),))
     found = _strengthened(*NEEDED, _second_is_first, *OTHERS, protocol=protocol)
     assert (found.open, set(found.supported)) == ((), {"third_is_first"})
-    assert prove(replace(protocol, lemmas=(*protocol.lemmas, *found.lemmas)), jobs=1).failed == ()
+    assert prove(replace(protocol, lemmas=(*protocol.lemmas, *found.lemmas)), jobs=1).failures == ()
 
 
 def test_what_was_found_says_how_much_work_is_left() -> None:

@@ -118,7 +118,7 @@ def test_a_claim_that_is_not_made_under_a_threat_model_is_not_proved() -> None:
     protocol = load(TOY).protocol()
     composed = composed_of(layers(protocol), Certificates({}), Judge())
     found = composed.claim(protocol.claims[0], protocol.threat("none"))
-    assert not found.proved
+    assert not found.is_proved
     assert {composed.answers[id].reason for id in found.missing} == {"there is no certificate"}
 
 
@@ -204,4 +204,4 @@ def test_liveness_is_proved_without_a_solver_by_certificates_of_all_conditions(t
     source = load(str(desk))
     protocol = source.protocol()
     answers = {live.name: KERNEL.liveness(source, protocol, live) for live in protocol.liveness}
-    assert [name for name, answer in answers.items() if answer.proved] == [*proved]
+    assert [name for name, answer in answers.items() if answer.is_proved] == [*proved]

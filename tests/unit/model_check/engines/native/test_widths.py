@@ -228,8 +228,8 @@ def test_a_search_goes_on_from_more_values_in_a_word_than_rows_have_codes(
         packed=functools.partial(NativeSearch, hand_over_at=1),
     )
     (tmp_path / "kept").mkdir()
-    first = more(saved=Checkpoint(tmp_path / "kept").saved("it"), caps=Caps(states=250))
-    found = more(saved=Checkpoint(tmp_path / "kept").saved("it"))
+    first = more(saved=Checkpoint(tmp_path / "kept").for_instance("it"), caps=Caps(states=250))
+    found = more(saved=Checkpoint(tmp_path / "kept").for_instance("it"))
     assert (first.stopped_by, counted(found)) == ("states", counted(more(packed=PackedSearch)))
 
 

@@ -154,7 +154,7 @@ def design(reference: str) -> tuple[Protocol, CertifiedDesign]:
 )
 def test_all_that_comes_with_carnet_is_certified(id: str) -> None:
     protocol, found = design(id)
-    assert found.refused == {}
+    assert found.refusals == {}
     assert {each.invariant for each in found.standings()} == {each.name for each in protocol.invariants}
 
 

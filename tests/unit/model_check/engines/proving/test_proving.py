@@ -100,7 +100,7 @@ def test_a_defence_that_is_an_update_is_listed_though_no_core_names_it(claim: st
     asked = [each for layer in every for each in obligations(layer)]
     answers = {each.id: SolverAnswer(each.id, SolverOutcome.PROVED) for each in asked}
     found = Composition(every, asked, answers).claim(lesson.claim(claim), lesson.threat("honest"))
-    assert (found.proved, found.defences) == (True, defences)
+    assert (found.is_proved, found.defences) == (True, defences)
 
 
 def test_there_are_provers_to_ask() -> None:
@@ -139,16 +139,16 @@ CHAIN = {"no-blame": ("inv:quiet",), "quiet": ("inv:told_are_honest", "axiom:idl
 
 def test_a_claim_rests_on_what_its_lemmas_use_and_is_open_where_one_is() -> None:
     found = composed("no-blame", CHAIN)
-    assert found.proved
+    assert found.is_proved
     assert found.lemmas == ("quiet", "told_are_honest")
     assert found.axioms == ("idle",)
     found = composed("no-blame", CHAIN, unknown=("told_are_honest",))
-    assert (found.proved, found.missing) == (False, ("init/told_are_honest",))
+    assert (found.is_proved, found.missing) == (False, ("init/told_are_honest",))
     assert "nobody knows" in found.reason
 
 
 def test_a_claim_does_not_rest_on_what_it_does_not_use() -> None:
-    assert composed("no-blame", {}, unknown=("quiet", "told_are_honest")).proved
-    assert composed("quiet", CHAIN, unknown=("no-blame", "secrecy")).proved
-    assert not composed("quiet", CHAIN, unknown=("quiet",)).proved
-    assert composed("secrecy", CHAIN, unknown=("quiet",)).proved
+    assert composed("no-blame", {}, unknown=("quiet", "told_are_honest")).is_proved
+    assert composed("quiet", CHAIN, unknown=("no-blame", "secrecy")).is_proved
+    assert not composed("quiet", CHAIN, unknown=("quiet",)).is_proved
+    assert composed("secrecy", CHAIN, unknown=("quiet",)).is_proved

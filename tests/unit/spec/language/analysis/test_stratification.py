@@ -181,7 +181,7 @@ def test_the_shortest_cycle_is_named(row: str) -> None:
     for part in parts:
         part(draft)
     found = stratification(draft.protocol())
-    assert found.stratified is not bool(cycle)
+    assert found.is_stratified is not bool(cycle)
     assert {str(edge) for edge in found.cycle} == set(cycle)
     pairs = list(zip(found.cycle, found.cycle[1:] + found.cycle[:1], strict=True))
     assert all(edge.target == following.source for edge, following in pairs)
@@ -189,7 +189,7 @@ def test_the_shortest_cycle_is_named(row: str) -> None:
 
 def test_the_toy_is_decidable() -> None:
     found = stratification(toy.FAMILY.protocol())
-    assert found.stratified
+    assert found.is_stratified
     assert [str(edge) for edge in found.edges] == ["Key → Agent (function owner)"]
 
 

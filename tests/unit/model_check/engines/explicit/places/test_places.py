@@ -122,7 +122,7 @@ def test_what_is_dominated_at_the_end_of_its_level_is_not_expanded() -> None:
     owner = Owner(model.again(), 1, dominance=True)
     owner.lay_out(model.layout.fields)
     owner.begin([[first], level])
-    assert owner.sent().fired["go"] == 1 == search.fired["go"]
+    assert owner.expand_level().fired["go"] == 1 == search.fired["go"]
 
 
 def test_a_place_that_is_lost_ends_the_search_with_what_was_covered() -> None:
