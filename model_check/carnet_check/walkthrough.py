@@ -113,7 +113,7 @@ class Walkthrough:
         return narrate(self.protocol, states, trace, before=numbered)
 
     def states_and_trace(self, last: int | None = None) -> tuple[list[State], Trace]:
-        """Return the steps (all, or the ``last`` ones) with every deduction, and the states along them."""
+        """Return the states and the trace of the walk's steps, with every deduction: all, or the ``last`` ones."""
         begin = 0 if last is None else max(0, len(self._written) - last)
         steps = tuple(itertools.chain.from_iterable(self._written[begin:]))
         first = self._states[begin - 1] if begin else self.judge.start() if self.is_run else self._states[0]

@@ -120,7 +120,9 @@ def _keyed(log: Iterable[str], process: int) -> Iterator[tuple[tuple[int, int], 
 
 
 def write_trace(path: Path, header: Header, lines: Iterable[str]) -> None:
-    """Write a trace file: header, events, and the ends of the logs. An earlier file stays until all is written.
+    """Write a trace file: the header, the events and, for a checked run, the last digest of each party's log.
+
+    It replaces an earlier file at ``path`` only once it is complete.
 
     Raises TraceFileError if the file could not be written.
     """

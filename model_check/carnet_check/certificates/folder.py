@@ -317,7 +317,7 @@ class RequiredClaim:
     declared: bool = False
 
     def pair_given(self, unproved: Collection[str]) -> Pair:
-        """Return the pair; it is proved if it needs none of the variant's ``unproved`` obligations."""
+        """Return the pair, which is proved if it rests on none of the variant's ``unproved`` obligations."""
         if self.pair.why:
             return self.pair
         needed = sum(id.startswith(self.rests_on) for id in unproved)

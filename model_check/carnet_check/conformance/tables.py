@@ -221,7 +221,7 @@ class Work:
         self.left = TO_BEGIN_WITH
 
     def add_event_allowance(self) -> None:
-        """Add the allowance of one more event."""
+        """Allow the work of one more event."""
         self.left += PER_EVENT
 
     def spend(self, steps: int) -> None:

@@ -82,7 +82,7 @@ class CoqFiles:
         return self._text.protocol
 
     def write(self, folder: Path, certificates: Certificates) -> int:
-        """Write the files into ``folder``, which has none of them yet; without a stated claim there is no theorem file.
+        """Write the files into ``folder``, where none of them exists; without a stated claim there is no theorem file.
 
         Returns:
             The number of theorems.

@@ -379,7 +379,7 @@ class Names:
         return name
 
     def forget(self) -> None:
-        """Read every place directly again, instead of its saved value."""
+        """Forget the saved values, so that every place is read directly again."""
         self._instead.clear()
 
     # -- declarations ------------------------------------------------------------------------------

@@ -153,5 +153,5 @@ CUDA_UNIT_BYTES = 2**20
 
 
 def with_unit(name: str) -> str:
-    """Return the name of a quantity with its unit: that of the figure, or the one that the name already ends in."""
+    """Return a figure's name with its unit; another name already ends in its unit and stays as it is."""
     return f"{name}, {FIGURES[name].unit}" if name in FIGURES else name

@@ -88,7 +88,7 @@ class Span:
 
     @classmethod
     def of(cls, seconds: Iterable[Seconds], what: str) -> Span:
-        """Return the span of three durations; ``what`` names it in errors.
+        """Return the span of the low, the nominal and the high duration; ``what`` names it in errors.
 
         Raises QuantityError if it is longer than any duration may be.
         """

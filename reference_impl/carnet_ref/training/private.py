@@ -88,7 +88,7 @@ class PrivateTrainer:
 
 
 def attested_code(code: bytes, trainer: Trainer) -> bytes:
-    """Return the code for an attestation of training: the code in memory, and the noise of updates, if there is any."""
+    """Return what an attestation of training states as its code: ``code``, and the noise of a private trainer."""
     return join(code, repr(trainer.noise).encode()) if isinstance(trainer, PrivateTrainer) else code
 
 

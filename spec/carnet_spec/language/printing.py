@@ -112,7 +112,7 @@ def _names_of_each(update: Update) -> dict[Var, str]:
 
 
 def fair_steps(live: Eventually) -> list[str]:
-    """Return the fair actions of a property, each with its given values, and whether it is strongly fair."""
+    """Return for each fair action of a property its name, its fixed arguments, and whether it is strongly fair."""
     return [_fair_steps(live, action) for action in live.fair]
 
 

@@ -570,7 +570,7 @@ class Paths:
         return int(places[np.argmin(self.away[places])])
 
     def steps_to(self, place: int) -> list[Step]:
-        """Return the steps of a path to a state."""
+        """Return the steps of a shortest path to a state."""
         last = int(self._last[place])
         return [] if last == NOWHERE else self.by(last)
 

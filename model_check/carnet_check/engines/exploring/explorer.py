@@ -504,7 +504,7 @@ class Explorer(Searcher, RunsInBackground, Shares):
         return f"every state of profile {task.profile.name}: {self.instances_in_words(task)}"
 
     def budget(self, profile: Profile) -> str:
-        """Return the words for the most states of an exploration."""
+        """Return the cap on states per exploration in words."""
         states = self._limited(caps_of(profile.name, 1, NO_CAPS)).states
         return "no cap on states" if states is None else f"{states:,} states per exploration"
 

@@ -314,7 +314,7 @@ class Induction(
     # -- what else it can do ----------------------------------------------------------------------
 
     def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
-        """Answer every simplified obligation; an action that changes no symbol of an invariant has none."""
+        """Yield the solver's answer to each obligation, or FRAME if the action changes no symbol of the invariant."""
         proofs: list[ProofResult] = []
         found: dict[str, ObligationAnswer] = {}
         for threat in (None, *protocol.threats):

@@ -267,7 +267,7 @@ def _lanes(count: int) -> Iterator[dict[str, Any]]:
 
 
 def without_graph(run: Run) -> list[str]:
-    """Return the variants whose states were all visited, and are too many to be drawn."""
+    """Return the variants that were explored exhaustively but have too many states for a drawing."""
     drawn = {graph["variant"] for graph in run.graphs}
     visited = dict.fromkeys(row["variant"] for row in run.verdicts if row["verdict"] == "EXHAUSTED")
     return [variant for variant in visited if variant not in drawn]

@@ -71,7 +71,7 @@ class TcbVersion:
         return None if not older else ", ".join(f"{part} {self.parts[part]} < {minimum[part]}" for part in older)
 
     def encode(self) -> bytes:
-        """Return the eight bytes."""
+        """Return the eight bytes in the product's layout; reserved bytes are zero."""
         return bytes(0 if part is None else self.parts[part] for part in LAYOUTS[self.product])
 
     def __str__(self) -> str:

@@ -329,11 +329,11 @@ def check_rim(
     anchors: Sequence[x509.Certificate],
     allow_expired: bool = False,
 ) -> None:
-    """Check that ``rim`` is signed by whom ``anchors`` let sign, with certificates valid at ``at``.
+    """Check that ``rim`` is signed under a certificate path to one of ``anchors``, valid at ``at``.
 
-    With ``allow_expired`` they may have run out by then, and an acceptance says so.
+    With ``allow_expired`` certificates may have expired; then the step ``validity`` is recorded as left out.
 
-    Raises RefusedError if it is not; the step says why.
+    Raises RefusedError if a step fails; the step says why.
     """
     with steps.refusing("chain", PathError, X509_PATH):
         anchor = check_path(rim.certificates, anchors)

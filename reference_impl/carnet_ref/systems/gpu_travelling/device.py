@@ -200,9 +200,9 @@ class Firmware:
         self.heard[place.epoch] = place.number + 1
 
     def refuse_outside_session(self, order: bytes) -> tuple[orders.Place, orders.Order]:
-        """Refuse an order that did not come inside the session.
+        """Refuse an order that came through the link; return it with its place only where this check is removed.
 
-        Raises MalformedError if it is no order; ProtocolError if orders come inside the session, and nowhere else.
+        Raises ProtocolError if it is refused; MalformedError if it is no order.
         """
         told = "an order came through the link"
         self.checks.require("session-orders", "REQ-SESSION-01", False, saw=order, otherwise=told)

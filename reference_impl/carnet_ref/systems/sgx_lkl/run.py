@@ -108,5 +108,5 @@ class Peer:
         self._shape, self._sealer = shape, Sealer(keys.back, ANSWERS)
 
     def answer(self, tick: int) -> bytes:
-        """Return the answer to the frame of a tick, of fixed size."""
+        """Return the sealed answer to the frame of a tick; all answers have one size."""
         return self._sealer.seal(tick, pad(b"served", self._shape.block_bytes))

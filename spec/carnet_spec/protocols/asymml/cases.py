@@ -79,7 +79,7 @@ VARIANCES = (1, 2)
 
 
 def composition_counted(left_out: str) -> Iterator[Case]:
-    """Yield, for every small combination of two releases, whether its advantage is within the claimed bound."""
+    """Yield a case for each small combination of two releases: whether its advantage is within the claimed bound."""
     for bounds, variances, distances, shared in _releases(left_out):
         allowed = _sum_of_squared_ratios(bounds, variances, left_out)
         for factors in product(range(-2, 3), repeat=2):

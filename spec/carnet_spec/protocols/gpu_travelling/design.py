@@ -27,7 +27,13 @@ from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder, Retire
 from carnet_spec.protocols.gpu_travelling.handover import specify_handover, specify_training
 from carnet_spec.protocols.gpu_travelling.inner_key import specify_inner_key, state_inner_key
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
-from carnet_spec.protocols.gpu_travelling.other_adversaries import DONE_WITHOUT, KINDS, SCOPES, WITH_MORE, state_more
+from carnet_spec.protocols.gpu_travelling.other_adversaries import (
+    DONE_WITHOUT,
+    KINDS,
+    SCOPES,
+    WITH_MORE,
+    state_claims_of_variants,
+)
 from carnet_spec.protocols.gpu_travelling.rotation import (
     specify_checks,
     specify_rotation_in,
@@ -489,7 +495,7 @@ def gpu_travelling(variant: str = MAIN[0]) -> Draft:
         add_time(draft, schedule, USUAL.all)
         return draft
     state_claims(draft, schedule, MADE.get(variant, USUAL))
-    state_more(draft, schedule)
+    state_claims_of_variants(draft, schedule)
     state_lemmas(draft, schedule, HARDWARE.get(variant, PLAIN))
     if variant == "hidden-address":
         give_up_the_model(draft)

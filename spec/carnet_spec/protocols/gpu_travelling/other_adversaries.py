@@ -478,7 +478,7 @@ FALL_WITH_A_LEAK = (
 )
 
 
-def state_survivors(draft: Draft, schedule: Schedule) -> None:
+def state_claims_unless_betrayed(draft: Draft, schedule: Schedule) -> None:
     """Declare the expected violations, and add the claims about sessions that are not betrayed."""
     for name in FALL_WITH_A_LEAK:
         draft.expect(name, under=(), fails_under=UNDER)
@@ -619,11 +619,11 @@ SCOPES: dict[str, Scope] = {
 DONE_WITHOUT = {"late-corruption": "A2", "late-corruption-engine": "A2", "rolled-back-holder": "A15"}
 
 
-def state_more(draft: Draft, schedule: Schedule) -> None:
+def state_claims_of_variants(draft: Draft, schedule: Schedule) -> None:
     """Add the claims of these designs alone, and declare the expected violations of the others."""
     if isinstance(schedule, Turning):
         state_late_claims(draft, schedule)
     if isinstance(schedule, LeakedDevice):
-        state_survivors(draft, schedule)
+        state_claims_unless_betrayed(draft, schedule)
     if isinstance(schedule, RolledBack):
         state_rolled_back(draft)

@@ -112,7 +112,7 @@ class Lending(ABC):
         """Reset the GPU and open a new session, although nothing failed."""
 
     def renew_for(self, job: Job, why: str) -> states.Transition:
-        """Continue under other keys, which only a new session has."""
+        """Renew the session, whose keys are then fresh, and report ``why``."""
         state, effects = self.renew(job, for_journey=False)
         return state, [frames.Remark(f"session renewed: {why}"), *effects]
 

@@ -168,8 +168,8 @@ class Link:
     def report(self, sealed: bytes) -> orders.Report:
         """Return the report on the last order.
 
-        Raises AuthenticationError if the session's firmware did not make it, or made it on another order;
-        MalformedError if it says nothing that is known; ProtocolError if it is on another order, or none was given.
+        Raises AuthenticationError if the session's firmware did not seal it for the place that it states;
+        ProtocolError if that place is not the last order's, or no order is open; MalformedError if it is no report.
         """
         place, message = self.open_report(sealed)
         if place != self.awaited:
