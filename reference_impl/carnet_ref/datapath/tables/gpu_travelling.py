@@ -8,6 +8,7 @@ Source: GPU Traveling (deck), "Evaluations"; abstract of the paper (ACM CCS 2025
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from carnet_ref.datapath.figures import Standing
 from carnet_ref.datapath.quantities import NO_TIME, Duration, Rate, Seconds, Size
@@ -93,6 +94,7 @@ def fit_conventional(links: Mapping[str, Rate | None]) -> tuple[Size, Duration]:
     return volume, unattributed(volume)
 
 
+@cache
 def fit() -> DeckFit:
     """Fit volume and unattributed times to the three cells of `FITTED_CELLS`."""
     volume, unattributed = fit_conventional(CAPS)
@@ -120,6 +122,7 @@ def read_as(unit: str) -> Reading:
     return Reading(volume, max(map(abs, errors)), makespan(travelling_schedule(volume, NO_TIME)))
 
 
+@cache
 def table() -> Table:
     """Return the table of the deck's ten transmission cells and the figures that it derives."""
     fitted = fit()

@@ -19,14 +19,14 @@ from carnet_ref.training.characters import CharacterModel
 from carnet_ref.transport.frames import Frame, FrameKind
 from carnet_ref.transport.platform import BytesMoved, bytes_moved
 from tests.fixtures.worlds import TestWorld, world_of
-from tests.unit.model_check.command import carnet
+from tests.unit.model_check.command import carnet, carnet_once
 
 FAST = ("--samples", "5")
 
 
 @pytest.mark.parametrize("table", ["gpu-travelling", "fastrack", "ddp", "pipellm", "capacity", "keys"])
 def test_json_is_one_object_with_the_promised_fields(table: str) -> None:
-    ran = carnet("datapath", "--table", table, *FAST, "--json")
+    ran = carnet_once("datapath", "--table", table, *FAST, "--json")
     assert ran.code == 0
     assert ran.json["table"] == table
     for row in ran.json["rows"]:
@@ -48,7 +48,7 @@ def test_the_default_table_is_the_deck_s_with_its_ten_cells_first() -> None:
 def test_a_table_fits_eighty_columns_and_loses_no_word(table: str) -> None:
     ran = carnet("datapath", "--table", table, *FAST)
     assert [line for line in ran.out.splitlines() if len(line) > 80] == []
-    told = carnet("datapath", "--table", table, *FAST, "--json").json
+    told = carnet_once("datapath", "--table", table, *FAST, "--json").json
     printed = " ".join(ran.out.split())
     sentences = [row.get("remark", "") for row in told["rows"]]
     sentences += [one["source"] for one in told.get("parameters", ())]

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -341,13 +342,20 @@ def test_a_damaged_journal_is_said_at_once(tmp_path: Path) -> None:
         assert time.monotonic() - began < 30
 
 
+@pytest.fixture(scope="module")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the journals of a small run and their key."""
+    folder = tmp_path_factory.mktemp("kept")
+    assert carnet(*SMALL, *_words(_kept_in(folder))).exit_code == 0
+    return folder
+
+
 @pytest.mark.parametrize("option", ["--trace", "--journal-key"])
 @pytest.mark.parametrize(
     "name", ["journal", "journal.alice", "journal-wal", "journal-head", "folder/../journal", "link", "hard link"]
 )
-def test_nothing_is_written_over_a_journal(tmp_path: Path, option: str, name: str) -> None:
-    kept = {"--journal": str(tmp_path / "journal"), "--journal-key": str(tmp_path / "key")}
-    assert carnet(*SMALL, *_words(kept)).exit_code == 0
+def test_nothing_is_written_over_a_journal(journals: Path, tmp_path: Path, option: str, name: str) -> None:
+    kept = _kept_in(Path(shutil.copytree(journals, tmp_path, dirs_exist_ok=True)))
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("journal")
     (tmp_path / "hard link").hardlink_to(tmp_path / "journal.anna")
@@ -359,15 +367,19 @@ def test_nothing_is_written_over_a_journal(tmp_path: Path, option: str, name: st
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_no_trace_is_written_over_the_key(tmp_path: Path, exists: bool) -> None:
-    kept = {"--journal": str(tmp_path / "journal"), "--journal-key": str(tmp_path / "key")}
+def test_no_trace_is_written_over_the_key(journals: Path, tmp_path: Path, exists: bool) -> None:
+    kept = _kept_in(tmp_path)
     if exists:
-        carnet(*SMALL, *_words(kept))
+        shutil.copytree(journals, tmp_path, dirs_exist_ok=True)
     before = _contents(tmp_path)
     result = carnet(*SMALL, *_words({**kept, "--trace": str(tmp_path / "key")}))
     assert result.exit_code == 2
     assert "is the key of this run" in result.stderr
     assert _contents(tmp_path) == before
+
+
+def _kept_in(folder: Path) -> dict[str, str]:
+    return {"--journal": str(folder / "journal"), "--journal-key": str(folder / "key")}
 
 
 def _words(options: dict[str, str]) -> list[str]:
