@@ -213,16 +213,19 @@ def requirements(protocol: Protocol) -> dict[str, frozenset[str]]:
     of the defence reads, or shares a message with a step that exists only without the defence.
     """
     found: dict[str, set[str]] = {defence.id: set() for defence in protocol.defences}
-    written = [(_sent_by(other), other.enforces) for other in _honest(protocol)]
+    honest = [(_read_by(other), _sent_by(other), other.enforces) for other in _honest(protocol)]
     for action in protocol.actions:
         for defence, part in _parts(action):
             found[defence].update(action.enforces)
             read = _messages(part)
-            for messages, enforced in written:
-                if read & messages:
+            for _, sent, enforced in honest:
+                if read & sent:
                     found[defence].update(enforced)
         if action.shortcut_of is not None:
-            found[action.shortcut_of].update(_in_common(action, protocol))
+            reads, writes = _read_by(action), _sent_by(action)
+            for read, sent, enforced in honest:
+                if reads & sent or writes & read:
+                    found[action.shortcut_of].update(enforced)
     return {defence: frozenset(ids) for defence, ids in found.items()}
 
 
@@ -238,16 +241,13 @@ def _parts(action: Action) -> Iterator[tuple[str, frozenset[Symbol]]]:
         yield from ((each, frozenset()) for each in (update.defence, update.unless) if each)
 
 
-def _in_common(shortcut: Action, protocol: Protocol) -> Iterator[str]:
-    reads = _messages(*(symbols_of(guard.formula) for guard in shortcut.guards))
-    writes = _sent_by(shortcut)
-    for action in _honest(protocol):
-        if reads & _sent_by(action) or writes & _messages(*(symbols_of(guard.formula) for guard in action.guards)):
-            yield from action.enforces
-
-
 def _messages(*read: frozenset[Symbol]) -> frozenset[Symbol]:
     return frozenset(symbol for symbols in read for symbol in symbols if symbol.kind is Kind.MESSAGE)
+
+
+def _read_by(action: Action) -> frozenset[Symbol]:
+    """Return the messages that an action reads."""
+    return _messages(*(symbols_of(guard.formula) for guard in action.guards))
 
 
 def _sent_by(action: Action) -> frozenset[Symbol]:
@@ -266,7 +266,7 @@ def _writers(protocol: Protocol) -> dict[Symbol, set[str]]:
 
 def _receives(action: Action) -> bool:
     """Whether an action receives a message."""
-    return bool(_messages(*(symbols_of(guard.formula) for guard in action.guards)))
+    return bool(_read_by(action))
 
 
 def _demanded(action: Action, writers: Mapping[Symbol, set[str]]) -> Iterator[Demand]:
