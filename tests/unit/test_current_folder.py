@@ -98,7 +98,7 @@ def test_no_settings_of_the_current_folder_change_a_picture(hostile: HostileFold
     """Those of the drawing library could even start another program, to set text."""
     drawn = [hostile.path.parent / name for name in ("before.svg", "after.svg")]
     for picture in drawn:
-        ended = hostile.carnet("datapath", "--samples", "1", "--plot", str(picture))
+        ended = hostile.carnet("datapath", "--table", "pipellm", "--samples", "1", "--plot", str(picture))
         assert ended.code == 0, ended.said
         assert "matplotlibrc" not in ended.said
         (hostile.path / "matplotlibrc").write_bytes(b"font.size: 40\ntext.usetex: True\n\xff\n")
