@@ -517,7 +517,7 @@ def _some_at_once(begin: int, end: int) -> Iterator[Words]:
     return (np.arange(at, min(at + AT_ONCE, end), dtype=np.uint64) for at in range(begin, end, AT_ONCE))
 
 
-def read_log(kept: Sequence[Any]) -> Log:
+def log_from(kept: Sequence[Any]) -> Log:
     """Return a log from its JSON values."""
     return np.array(kept, np.uint32).reshape(-1, PARTS, 2)
 

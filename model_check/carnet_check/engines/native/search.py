@@ -311,10 +311,10 @@ class NativeSearch(PackedSearch):
         if saved.items("origins") == saved.items("states"):
             super()._take_states(saved, notes)
             return
-        from carnet_check.engines.native.machine import read_log
+        from carnet_check.engines.native.machine import log_from
 
         self._machine = self._begun(lambda machine: _enter_saved(machine, saved))
-        self._rounds = [read_log(notes["log"])]
+        self._rounds = [log_from(notes["log"])]
         self._found_here = {(part, place): number for part, place, number in notes["elsewhere"]}
         self._begin_by_code()
         self._take_origins(saved)
