@@ -99,7 +99,7 @@ def _believing(field: str) -> type[TdVerifier]:
 #: What the orchestrator leaves out of a report's appraisal without each defence.
 GPU: Final[Mapping[str, type[GpuVerifier]]] = {
     "gpu-certificate": TrustsAnyChain,
-    "report-nonce": leaving_out(GpuVerifier, "expected"),
+    "report-nonce": leaving_out(GpuVerifier, "expected_nonce"),
     "mode-check": _asking_less({"mode"}, modes=None),
     "debug-check": _asking_less({"debug"}, allow_debug=True),
     "reference-values": TakesAnyFirmware,
