@@ -5,6 +5,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+from carnet_check.loading.families import known_protocols
 from carnet_command.garbage import look_rarely
 
 look_rarely()  # as the command does: pages are trees that stay until they are written
@@ -46,6 +47,7 @@ python_use_unqualified_type_names = True
 html_theme = "furo"
 # The sidebar is on every page, so it leaves out what is a long list on a page of its own.
 remove_from_toctrees = ["api/carnet_*", "adr/0*", "specification/*/claims/*"]
+remove_from_toctrees += [f"specification/{id}/[!i]*" for id in known_protocols() if id != "gpu-travelling"]
 html_title = f"{project} {release}"
 html_show_sourcelink = False
 html_show_search_summary = False  # it is fetched, which pages that are opened from disk may not do

@@ -243,7 +243,9 @@ def test_no_sentence_can_be_lost_unnoticed() -> None:
         return replace(text, text=re.sub(r"\*\*((REQ|CLAIM|LIVE)-[A-Z0-9-]+)\*\*", "", text.text))
 
     with pytest.raises(SpecificationError) as refused:
-        recorded_cases([replace(family, text=less(family.text)) for family in registered_families()])
+        recorded_cases(
+            [replace(family, text=less(family.text), draft=family.draft_of) for family in registered_families()]
+        )
     said = (
         f"{case.requirement.id}: cited by {case.family}," for case in map(registered_cases().get, NORMATIVE) if case
     )
