@@ -18,10 +18,12 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_check.cache import _user_folder
+from carnet_check.cli import main
 from carnet_check.commands import doctor
 from carnet_check.commands.descriptions import completions, entries
 from carnet_check.commands.diff import KEY, Direction, differences
@@ -69,9 +71,8 @@ def completed(line: str) -> list[str]:
     """Return what the shell offers where ``line`` ends."""
     words = line.split(" ")
     asked = {"_CARNET_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    ran = subprocess.run(
-        [sys.executable, "-c", CARNET], env={**os.environ, **asked}, capture_output=True, text=True, check=False
-    )
+    ran = CliRunner().invoke(main, env=asked, prog_name="carnet")
+    assert ran.stderr == ""
     return [offer.partition(",")[2] for offer in ran.stdout.splitlines() if offer]
 
 

@@ -3,6 +3,7 @@
 import builtins
 import itertools
 import json
+import os
 import subprocess
 import sys
 from importlib import resources
@@ -380,7 +381,14 @@ def test_a_written_test_is_about_its_own_folder(folders: dict[str, Path]) -> Non
         for mode in ("prepend", "importlib"):
             files = [str(folders[name] / f"test_{name}.py") for name in order]
             command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--import-mode={mode}", *files]
-            ran = subprocess.run(command, cwd=folders["good"].parent, capture_output=True, text=True, check=False)
+            ran = subprocess.run(
+                [*command, "-p", "carnet_check.pytest_plugin"],
+                cwd=folders["good"].parent,
+                env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             assert "1 failed, 1 passed" in ran.stdout, (order, mode, ran.stdout)
             assert "test_bad.py::" in ran.stdout
 
