@@ -93,8 +93,7 @@ Theorem secrecy_among_two : forall w, reachable handoff (structure_of handoff tw
   true_now handoff (structure_of handoff two) w [] claim_secrecy.
 Proof.
   intros w R.
-  destruct (exhausted_holds handoff two no_limits [] [claim_secrecy] known (successor (readings handoff)) (fun _ => [])
-              (fun _ => None) 0 first_bits (Shelf states) secrecy_certified) as (_ & _ & H).
+  destruct (exhausted_holds _ _ _ _ _ _ _ _ _ _ _ _ secrecy_certified) as (_ & _ & H).
   apply H; [apply without_limits, R|left; reflexivity].
 Qed.
 

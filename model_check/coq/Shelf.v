@@ -47,7 +47,7 @@ Proof.
   - rewrite forallb_forall in E. apply existsb_exists in H. destruct H as (t & i & e).
     apply same_bits_is in e. subst t. auto.
   - rewrite !andb_true_iff in E. destruct E as [[[[[[[E0 E1] E2] E3] E4] E5] E6] E7].
-    destruct ds as [|[] ds]; try discriminate; eauto.
+    destruct ds as [|[] ds]; try discriminate; eauto 2.
 Qed.
 
 (** ** Steps by the bits that they need *)

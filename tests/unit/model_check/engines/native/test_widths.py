@@ -183,10 +183,12 @@ MUCH = 1 << 40  #: A budget that leaves six bits for the code of a word where a 
 
 def lights() -> tuple[Protocol, Invariant]:
     """Return a protocol in which lamps are lit in any order, or else one street is swept."""
-    dark, unswept = Forall((Y,), Not(Apply(LIT, (Y,)))), Forall((Z,), Not(Apply(SWEPT, (Z,))))
+    dark, unswept = Forall((Y,), Not(Apply(LIT, (Y,)))), Not(Apply(BEGUN, ()))
     light = act("light", [Not(Apply(LIT, (X,))), unswept], insert(LIT, X), params=(X,))
-    sweep = act("sweep", [dark, unswept], insert(SWEPT, Z), params=(Z,))
-    return protocol(light, sweep, symbols=(LIT, SWEPT, LAST)), Invariant("lit", (X,), Implies(Apply(LAST, (X,)), dark))
+    sweep = act("sweep", [dark, unswept], insert(SWEPT, Z), insert(BEGUN), params=(Z,))
+    begun = Implies(Apply(SWEPT, (Z,)), Apply(BEGUN, ()))
+    claim = Invariant("lit", (X, Z), And((begun, Implies(Apply(LAST, (X,)), dark))))
+    return protocol(light, sweep, symbols=(LIT, SWEPT, LAST, BEGUN)), claim
 
 
 def test_states_that_are_handed_over_have_more_values_in_a_word_than_rows_have_codes(
@@ -204,11 +206,11 @@ def test_states_that_get_more_words_have_more_values_in_a_word_than_their_new_ro
     """Streets are swept after all. Until then a state has one word, which is kept as it is; later it has three."""
     monkeypatch.setattr(search, "LOOKED_AHEAD", 0)
     monkeypatch.setattr(search, "MOST_HERE", 1)
-    unswept = Forall((Z,), Not(Apply(SWEPT, (Z,))))
+    unswept = Not(Apply(BEGUN, ()))
     light = act("light", [Not(Apply(LIT, (X,)))], insert(LIT, X), params=(X,))
-    sweep = act("sweep", [Forall((X,), Apply(LIT, (X,))), unswept], insert(SWEPT, Z), params=(Z,))
-    claim = Invariant("not swept", (), unswept)
-    asked = protocol(light, sweep, symbols=(LIT, SWEPT))
+    sweep = act("sweep", [Forall((X,), Apply(LIT, (X,))), unswept], insert(SWEPT, Z), insert(BEGUN), params=(Z,))
+    claim = Invariant("not swept", (Z,), Not(Apply(SWEPT, (Z,))))
+    asked = protocol(light, sweep, symbols=(LIT, SWEPT, BEGUN))
     found = agree(asked, lamps(8, streets=120, budget=MUCH), claim, symmetry=False)
     assert found.states == 256 + 120
 
