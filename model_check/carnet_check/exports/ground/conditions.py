@@ -78,29 +78,41 @@ def every(parts: Iterable[Condition]) -> Condition:
 
 def _joined(kind: type[Every | Some], neutral: bool, parts: Iterable[Condition]) -> Condition:
     """Return the conjunction or disjunction of conditions; ``neutral`` is that of none."""
-    known: dict[Place, list[Fact]] = {}
-    listed: dict[Condition, None] = {}
+    given: list[Condition] = []
     for part in parts:
+        if not isinstance(part, bool):
+            given.append(part)
+        elif part is not neutral:
+            return part
+    if len(given) <= 1:
+        return given[0] if given else neutral
+    return _flattened(kind, neutral, given)
+
+
+def _flattened(kind: type[Every | Some], neutral: bool, given: Sequence[Condition]) -> Condition:
+    """Return the conjunction or disjunction of conditions, of which none is known to hold or to fail."""
+    settled: dict[Place, Fact] = {}
+    excluded: dict[Place, dict[Value, Fact]] = {}
+    others: set[Condition] = set()
+    listed: list[Condition] = []
+    for part in given:
         for each in part.parts if isinstance(part, kind) else (part,):
-            if isinstance(each, bool):
-                if each is not neutral:
-                    return each
-                continue
-            if each in listed:
-                continue
-            if isinstance(each, Fact):
-                before = known.setdefault(each.place, [])
-                said = [_decides(other, each, neutral) for other in before]
-                if False in said:
-                    return not neutral
-                if True in said:
+            if not isinstance(each, Fact):
+                if each in others:
                     continue
-                for other in [other for other in before if _decides(each, other, neutral)]:
-                    before.remove(other)
-                    del listed[other]
-                before.append(each)
-            listed[each] = None
-    return next(iter(listed)) if len(listed) == 1 else kind(tuple(listed)) if listed else neutral
+                others.add(each)
+            elif (before := settled.get(each.place) or excluded.get(each.place, {}).get(each.value)) is not None:
+                if not _decides(before, each, neutral):
+                    return not neutral
+                continue
+            elif each.wanted is not neutral:
+                excluded.setdefault(each.place, {})[each.value] = each
+            else:
+                settled[each.place] = each
+                for other in excluded.pop(each.place, {}).values():
+                    listed.remove(other)
+            listed.append(each)
+    return listed[0] if len(listed) == 1 else kind(tuple(listed))
 
 
 def _decides(known: Fact, asked: Fact, holding: bool = True) -> bool | None:

@@ -189,6 +189,7 @@ def test_the_next_search_leaves_no_state_to_python_that_this_one_left(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The model is compiled once, so steps write bits that code does not know; what is kept in the end knows them."""
+    monkeypatch.setattr(compiling, "OPTIONS", ("-O0", *compiling.OPTIONS[1:]))
     for name, value in (("LOOKED_AHEAD", 0), ("MOST_HERE", 1 << 30), ("MANY", 1)):
         monkeypatch.setattr(search, name, value)
     expand_here, left = NativeSearch._expand_here, [0]
