@@ -230,6 +230,7 @@ def _claimed(folder: Path) -> Iterator[None]:
         with suppress(OSError):  # another process put a file there
             for place in missing:
                 place.rmdir()
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # a worker that was forked meanwhile has the descriptor, too
         os.close(descriptor)
 
 

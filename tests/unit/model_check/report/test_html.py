@@ -2,7 +2,9 @@
 
 import ast
 import json
+import multiprocessing
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -312,6 +314,18 @@ def test_a_claim_leaves_nothing_behind(tmp_path: Path) -> None:
     with lock_folders(tmp_path / "a"), lock_folders(tmp_path / "b"):
         pass
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_worker_that_outlives_its_command_keeps_no_folder(tmp_path: Path) -> None:
+    worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+    with lock_folders(tmp_path):
+        worker.start()
+    try:
+        with lock_folders(tmp_path):
+            pass
+    finally:
+        worker.kill()
+        worker.join()
 
 
 @pytest.mark.mends("L2")
