@@ -8,7 +8,8 @@ import pytest
 from carnet_check.engines.explicit.liveness import lassos
 from carnet_check.engines.exploring.searches import decided_together
 from carnet_check.engines.induction.induction import ProofResult, prove
-from carnet_check.engines.induction.liveness import by_fairness
+from carnet_check.engines.induction.liveness import LivenessProofs, by_fairness
+from carnet_check.engines.induction.solving import Workers
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import objection, with_rules_as_steps
@@ -56,12 +57,18 @@ def test_with_it_nobody_does(id: str) -> None:
         assert not found.undecided, names
 
 
+@cache
+def liveness_proofs(id: str) -> LivenessProofs:
+    """Return the proofs of a protocol's properties, which share what they have in common, as in a run."""
+    return LivenessProofs(SOURCES[id].protocol(), (), Workers(1))
+
+
 @pytest.mark.parametrize(("id", "name"), [key for key in PROPERTIES if key[0] != "gpu-travelling"], ids=str)
 def test_each_property_of_a_ring_and_a_chain_is_proved_by_all_the_steps_that_it_names(id: str, name: str) -> None:
-    protocol, live = SOURCES[id].protocol(), PROPERTIES[id, name]
-    assert by_fairness(protocol, live).fair == live.fair
+    proofs, live = liveness_proofs(id), PROPERTIES[id, name]
+    assert proofs.answer(live).fair == live.fair
     for action in live.fair:
-        assert not by_fairness(protocol, live.fair_to(each for each in live.fair if each != action)).is_proved
+        assert not proofs.answer(live.fair_to(each for each in live.fair if each != action)).is_proved
 
 
 # -- a whole round, which one property after the other brings about --------------------------------------------------

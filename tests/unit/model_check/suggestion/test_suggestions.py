@@ -103,7 +103,7 @@ def test_suggested_lemmas_have_certificates(tmp_path: Path) -> None:
 
 
 def test_what_is_printed_is_the_source_text_and_what_it_is_for() -> None:
-    ran = carnet("verify", str(BADGES), "--engine", PROVER, "--suggest")
+    ran = carnet_once("verify", str(BADGES), "--engine", PROVER, "--suggest")
     assert "@draft.lemma\ndef " in ran.out
     assert "# for staff-only" in ran.out
 
@@ -228,7 +228,7 @@ def test_a_lemma_that_is_proved_in_every_variant_says_that_of_no_other(tmp_path:
 
 
 def test_a_protocol_with_one_design_is_not_told_of_variants() -> None:
-    assert "# proved in" not in carnet("verify", str(BADGES), "--engine", PROVER, "--suggest").out
+    assert "# proved in" not in carnet_once("verify", str(BADGES), "--engine", PROVER, "--suggest").out
 
 
 def test_what_the_names_of_the_author_cannot_say_is_not_offered_and_that_is_said(tmp_path: Path) -> None:
