@@ -449,7 +449,8 @@ class Machine(Sequence[int]):
             total = self._library.orbits(
                 self._search, _u(part), _pointer(places), _u(len(places)), _u(canonical.order), _pointer(open_)
             )
-        moving = row_of(canonical.moving, self.words)
+        known = (1 << WORD * self.words) - 1  # places may have got further bits, which none of these states has
+        moving = row_of(canonical.moving & known, self.words)
         rows = Counter(row.tobytes() for row in self._words_of(part, places[open_ > 0]) & moving)
         return total + sum(canonical.orbit_size(int.from_bytes(row, "little")) * times for row, times in rows.items())
 

@@ -124,8 +124,8 @@ def test_a_state_whose_first_word_has_all_bits_has_another_that_stands_for_it() 
     assert (found.represented, list(found.violations)) == (1 + 2 + 2 * 56, ["not all"])
 
 
-def test_what_a_state_says_of_alike_elements_is_in_several_words() -> None:
-    """Each lamp sweeps the streets in turn, for nothing or at a cost, and then tells others: most is passed over."""
+def sweepers() -> tuple[Protocol, Instance, Invariant]:
+    """Return a protocol in which each lamp sweeps all streets, for nothing or at a cost, and then tells others."""
     streets = tuple(f"s{number}" for number in range(22))
     in_turn = Forall((W,), Implies(Apply(AFTER, (W, Z)), Apply(BY, (X, W))))
     unswept: list[Term] = [Not(Apply(BY, (X, Z))), in_turn]
@@ -136,10 +136,22 @@ def test_what_a_state_says_of_alike_elements_is_in_several_words() -> None:
     claim = Invariant("nobody is told", (X, Y), Not(Apply(TOLD, (X, Y))))
     lined = replace(lamps(3, budget=2), relations={"after": frozenset(itertools.pairwise(streets))})
     instance = replace(lined, elements={**lined.elements, "Street": streets})
-    found = agree(protocol(pay, sweep, tell, symbols=(AFTER, BY, TOLD)), instance, claim)
+    return protocol(pay, sweep, tell, symbols=(AFTER, BY, TOLD)), instance, claim
+
+
+def test_what_a_state_says_of_alike_elements_is_in_several_words() -> None:
+    """Most of what is found is passed over."""
+    found = agree(*sweepers())
     assert found.reduction["bits"] > 64
     assert found.reduction["states_dominated"]
     assert found.represented > 4 * found.states
+
+
+def test_a_place_of_alike_elements_gets_a_bit_beyond_the_words_of_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks ahead, so states have one word when Python finds the first that needs two."""
+    monkeypatch.setattr(search, "LOOKED_AHEAD", 0)
+    found = agree(*sweepers())
+    assert found.reduction["bits"] > 64
 
 
 def test_a_rule_has_the_number_of_what_is_looked_for_as_its_name() -> None:
