@@ -139,8 +139,8 @@ class Lowering:
         for number, when in enumerate(self.sought):
             for fact in facts_in(when):
                 reading[fact.place] = reading.get(fact.place, 0) | 1 << number
-        for step in self.ground.steps:
-            concluded = (fact for group in self._closing.after(step) for fact in group.facts)
+        for step, groups in zip(self.ground.steps, self._deductions, strict=True):
+            concluded = (fact for group in groups for fact in group.facts)
             written = {*(change.place for _, change in step.changes), *concluded}
             yield functools.reduce(operator.or_, (reading.get(place, 0) for place in written), 0)
         yield (1 << len(self.sought)) - 1
@@ -154,7 +154,7 @@ class Lowering:
 
     def _step(self, number: int, step: Step) -> Iterator[Leaf]:
         when = [condition for _, condition in step.guards]
-        effect = self._effects.setdefault(tuple(self._effect(step)), len(self._effects))
+        effect = self._effects.setdefault(tuple(self._effect(step, self._deductions[number])), len(self._effects))
         yield from self._leaves(self._affordable(step, *when), [f"effect{effect}(k, {number});"])
 
     def _affordable(self, step: Step, *when: Condition) -> list[Test]:
@@ -163,10 +163,9 @@ class Lowering:
             conditions.append(f"(s0 & {self.layout.spent}u) <= {self.budget - step.action.cost}u")
         return conditions
 
-    def _effect(self, step: Step) -> list[str]:
+    def _effect(self, step: Step, groups: Sequence[Group]) -> list[str]:
         """Return the lines that compute the successor of a step and pass it to ``emit``."""
         changes = [change for _, change in step.changes]
-        groups = self._closing.after(step)
         facts = [fact for group in groups for fact in group.facts]
         cost = step.action.cost if self.layout.spent else 0
         changed = {change.place for change in changes}
@@ -254,8 +253,10 @@ class Lowering:
         return self._shares[place][number] / max(1, len(self.sample))
 
     @cached_property
-    def _closing(self) -> Closing:
-        return Closing(self.ground)
+    def _deductions(self) -> Sequence[Sequence[Group]]:
+        """The deductions after each step."""
+        closing = Closing(self.ground)
+        return [closing.after(step) for step in self.ground.steps]
 
     # -- trees -------------------------------------------------------------------------------------
 
