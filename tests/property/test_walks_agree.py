@@ -35,8 +35,9 @@ from tests.oracle.recipe import Recipe
 from tests.property.random_protocols import Sample, samples
 from tests.property.rich_protocols import rich_samples
 
-COMPILING, SEARCH, WALKING = (
-    importlib.import_module(f"carnet_check.engines.native.{name}") for name in ("compiling", "search", "walking")
+COMPILING, COURSE, SEARCH, WALKING = (
+    importlib.import_module(f"carnet_check.engines.native.{name}")
+    for name in ("compiling", "course", "search", "walking")
 )
 TOO_MANY = 2_000
 seeds, depths = st.integers(0, 3), st.sampled_from([12, 1, 2, 3])
@@ -248,9 +249,9 @@ def test_compiled_code_takes_the_same_walks(
     room: Mapping[tuple[object, str], int] = {
         (WALKING, "LOOKED_AHEAD"): 0,
         (WALKING, "MOST_HERE"): 3,
-        (WALKING, "STEPS_AT_ONCE"): 3,
-        (WALKING, "QUESTIONS"): 0,
-        (WALKING, "ASKED"): 1 << 10,
+        (COURSE, "STEPS_AT_ONCE"): 3,
+        (COURSE, "QUESTIONS"): 0,
+        (COURSE, "ASKED"): 1 << 10,
     }
     packed = functools.partial(WALKING.NativeWalks, hand_over_at=hand_over_at)
     chunk = patch("carnet_check.engines.explicit.walking.CHUNK", 3)
