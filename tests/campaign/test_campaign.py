@@ -29,7 +29,7 @@ from tests.campaign.running import Campaign, Chunk, run, total
 from tests.coq.coq_files import exhaust, program
 from tests.fixtures.thorough import share
 
-FEW, SEED = share(24), 5
+FEW, SEED = share(40), 5
 
 
 def campaign(size: int = FEW, seed: int = SEED) -> Campaign:

@@ -180,6 +180,7 @@ def questions(draw: st.DrawFn) -> Questions:
     live = [draw(_property(f"live {n}", actions, words, reading)) for n in range(PROPERTIES)]
     symbols = dict.fromkeys((*protocol.symbols, *words.symbols, WANTS, GOT, OPEN, LATE))
     sorts = dict.fromkeys((*protocol.sorts, *words.sorts, *words.enumerations))
+    assume(len({symbol.name for symbol in symbols}) == len(symbols))
     bare = replace(protocol, claims=(), lemmas=(), goals=(), sorts=tuple(sorts), symbols=tuple(symbols))
     asked = replace(bare, actions=actions, liveness=tuple(live))
     assume(not [*hasty_reads(replace(asked, liveness=()))])
@@ -254,7 +255,7 @@ def test_five_hundred_random_questions_are_answered_as_components_of_the_enumera
 def test_what_is_proved_of_random_protocols_fails_in_none_of_their_structures() -> None:
     counts: Counter[str] = Counter()
 
-    @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=share(300))
+    @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=share(500))
     @given(questions())
     def agrees(asked: Questions) -> None:
         with Workers(1) as pool:

@@ -139,7 +139,7 @@ def test_spin_counts_the_same_where_what_never_changes_is_left_out(sample: rando
     _spin_agrees(sample, observed=True)
 
 
-@settings(relaxed_exports, max_examples=share(120))
+@settings(relaxed_exports, max_examples=share(200))
 @given(random_protocols.samples())
 def test_a_module_means_what_the_interpreter_does(sample: random_protocols.Sample) -> None:
     judged = _judged_export(sample)
@@ -341,7 +341,7 @@ def test_the_engine_says_what_is_so_if_no_rule_has_to_be_taken() -> None:
     """Where rules keep to what the lint asks of them, those that are taken at once hide no run."""
     counts: Counter[str] = Counter()
 
-    @settings(relaxed_liveness, max_examples=share(120))
+    @settings(relaxed_liveness, max_examples=share(200))
     @given(random_protocols.lively_samples())
     def agrees(sample: random_protocols.Sample) -> None:
         (live,) = sample.protocol.liveness

@@ -31,7 +31,7 @@ RELATIONS = [symbol for symbol in SYMBOLS if symbol.mutable and symbol.is_relati
 FUNCTIONS = [symbol for symbol in SYMBOLS if symbol.mutable and not symbol.is_relation]
 
 Transformer = Callable[[Iterable[Update]], Callable[[Term], Term]]
-relaxed = settings(max_examples=share(300), suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(max_examples=share(500), suppress_health_check=[HealthCheck.too_slow])
 search = settings(max_examples=3_000, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 
 
