@@ -1,7 +1,8 @@
 """Calling Z3: a new solver for each question, with a budget counted in work, not in seconds.
 
-Worker processes import this module. Questions and answers are strings, so one question cannot affect another. The
-questions of a batch share a Z3 context, since creating a context takes longer than answering most questions.
+Worker processes import this module. Questions and answers are strings. The questions of a batch share a Z3 context,
+since creating a context takes longer than answering most questions. How much work a question takes may depend on what
+the same context was asked before, so a question that takes much is asked again in a context of its own.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from carnet_command.worker import Lost
 from carnet_command.workers import Pool, WorkerPool, only
 
 DEFAULT_RLIMIT = 50_000_000  #: Units of Z3's resource counter; a typical obligation takes some 10,000.
+SHARED_RLIMIT = 300_000  #: The most units that a question takes in a context that others share.
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,29 +79,56 @@ def units_spent(solver: Any) -> int:
 Answer = tuple[SolverOutcome, tuple[str, ...], str]
 
 
+class _Context:
+    """A context of Z3, and the state of its counter after what it was asked."""
+
+    def __init__(self) -> None:
+        import z3
+
+        self._z3, self._context, self._counter = z3, z3.Context(), 0
+
+    def ask(self, text: str, rlimit: int, minimise: bool) -> tuple[Answer, int]:
+        """Return whether the assertions of ``text`` contradict each other, and the units that this took."""
+        z3 = self._z3
+        with limited_memory(z3):
+            solver = z3.SimpleSolver(ctx=self._context)
+            solver.set("rlimit", rlimit)
+            if minimise:
+                solver.set("core.minimize", True)
+            solver.from_string("(set-option :produce-unsat-cores true)\n" + text)
+            result = solver.check()
+            said: Answer
+            if result == z3.unsat:
+                core = sorted(str(name.decl().name()) for name in solver.unsat_core())
+                said = SolverOutcome.PROVED, tuple(name for name in core if name != "goal"), ""
+            elif result == z3.sat:
+                said = SolverOutcome.REFUTED, (), ""
+            else:
+                said = SolverOutcome.UNKNOWN, (), why_unknown(solver)
+            before, self._counter = self._counter, units_spent(solver)
+            return said, self._counter - before
+
+
 def solve(batch: Batch) -> Iterator[SolverAnswer]:
     """Answer the questions of ``batch`` in order."""
-    import z3
-
-    context, before = z3.Context(), 0
+    context = _Context()
     for question in batch.questions:
-        answer, after = _answer(context, batch, question)
-        yield replace(answer, units=after - before)
-        before = after
+        yield _answer(context, batch, question)
 
 
-def _answer(context: Any, batch: Batch, question: Question) -> tuple[SolverAnswer, int]:
-    """Return the answer to a question, and the state of Z3's counter after it."""
+def _answer(context: _Context, batch: Batch, question: Question) -> SolverAnswer:
     started, units = time.perf_counter(), 0
     outcome, reason, attempt = SolverOutcome.UNKNOWN, "nothing was tried", -1
     core: tuple[str, ...] = ()
     for attempt, names in enumerate(question.attempts):  # noqa: B007 # the last one is reported
-        (outcome, core, reason), units = _attempt(context, batch, question, names)
+        (outcome, core, reason), taken = _attempt(context, batch, question, names)
+        units += taken
         if outcome is SolverOutcome.PROVED:
             break
     if batch.minimise and outcome is SolverOutcome.PROVED:
-        core, units = _without_the_avoidable(context, batch, question, core, units)
-    return SolverAnswer(question.id, outcome, core, time.perf_counter() - started, attempt, reason), units
+        core, taken = _without_the_avoidable(context, batch, question, core)
+        units += taken
+    return SolverAnswer(question.id, outcome, core, time.perf_counter() - started, attempt, reason, units=units)
 
 
 def attempt_text(batch: Batch, question: Question, names: Iterable[str]) -> str:
@@ -109,19 +138,25 @@ def attempt_text(batch: Batch, question: Question, names: Iterable[str]) -> str:
     return problem(batch.declarations, statements)
 
 
-def _attempt(context: Any, batch: Batch, question: Question, names: Iterable[str]) -> tuple[Answer, int]:
-    return _answer_and_counter(context, attempt_text(batch, question, names), batch.rlimit, batch.minimise)
+def _attempt(context: _Context, batch: Batch, question: Question, names: Iterable[str]) -> tuple[Answer, int]:
+    text = attempt_text(batch, question, names)
+    answer, units = context.ask(text, min(SHARED_RLIMIT, batch.rlimit), batch.minimise)
+    if answer[0] is not SolverOutcome.UNKNOWN:
+        return answer, units
+    alone, more = _Context().ask(text, batch.rlimit, batch.minimise)
+    return alone, units + more
 
 
 def _without_the_avoidable(
-    context: Any, batch: Batch, question: Question, core: tuple[str, ...], units: int
+    context: _Context, batch: Batch, question: Question, core: tuple[str, ...]
 ) -> tuple[tuple[str, ...], int]:
-    """Return a core with fewer hypotheses to avoid, each left out if a proof remains, and the state of the counter."""
-    every = question.attempts[-1]
+    """Return a core with fewer hypotheses to avoid, each left out if a proof remains, and the units that this took."""
+    every, units = question.attempts[-1], 0
     for name in question.avoid:
         if name in core:
             fewer = tuple(other for other in every if other != name)
-            (outcome, found, _), units = _attempt(context, batch, question, fewer)
+            (outcome, found, _), taken = _attempt(context, batch, question, fewer)
+            units += taken
             if outcome is SolverOutcome.PROVED:
                 core, every = found, fewer
     return core, units
@@ -132,31 +167,7 @@ def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> Answ
 
     Raises MemoryError if Z3 exceeded its memory limit; it cannot be used in this process any more.
     """
-    import z3
-
-    return _answer_and_counter(z3.Context(), text, rlimit, minimise)[0]
-
-
-def _answer_and_counter(context: Any, text: str, rlimit: int, minimise: bool) -> tuple[Answer, int]:
-    """Return what Z3 answers, and the state of its counter."""
-    import z3
-
-    with limited_memory(z3):
-        solver = z3.SimpleSolver(ctx=context)
-        solver.set("rlimit", rlimit)
-        if minimise:
-            solver.set("core.minimize", True)
-        solver.from_string("(set-option :produce-unsat-cores true)\n" + text)
-        result = solver.check()
-        said: Answer
-        if result == z3.unsat:
-            core = sorted(str(name.decl().name()) for name in solver.unsat_core())
-            said = SolverOutcome.PROVED, tuple(name for name in core if name != "goal"), ""
-        elif result == z3.sat:
-            said = SolverOutcome.REFUTED, (), ""
-        else:
-            said = SolverOutcome.UNKNOWN, (), why_unknown(solver)
-        return said, units_spent(solver)
+    return _Context().ask(text, rlimit, minimise)[0]
 
 
 # --------------------------------------------------------------------------------------------------

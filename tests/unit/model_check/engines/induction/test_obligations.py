@@ -5,11 +5,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import z3
 
-from carnet_check.engines.induction import obligations, prove
+from carnet_check.engines.induction import obligations, prove, solving
 from carnet_check.engines.induction.obligations import (
     after_updates,
     at_start,
@@ -20,7 +21,17 @@ from carnet_check.engines.induction.obligations import (
     implication,
     simplify,
 )
-from carnet_check.engines.induction.solving import BATCH, SPENT, Batch, Budget, Question, Workers, ask, solve
+from carnet_check.engines.induction.solving import (
+    BATCH,
+    DEFAULT_RLIMIT,
+    SPENT,
+    Batch,
+    Budget,
+    Question,
+    Workers,
+    ask,
+    solve,
+)
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.solver import solver_version
 from carnet_check.exports.smtlib import Declarations, Statement, quote_symbol, statement
@@ -336,6 +347,17 @@ def test_the_budget_counts_for_each_question_anew() -> None:
     enough = next(units for units in range(1_000, 1_000_000, 1_000) if _proved(replace(one, rlimit=units)) == 1)
     assert enough > 2_000
     assert _proved(replace(one, rlimit=2 * enough, questions=one.questions * 8)) == 8
+
+
+@pytest.mark.parametrize(("rlimit", "proved"), [(DEFAULT_RLIMIT, 8), (1_000, 0)])
+def test_what_takes_much_work_is_asked_alone_with_all_of_its_budget(rlimit: int, proved: int) -> None:
+    one = _pigeons(6)
+    together = next(solve(one)).units
+    with patch.object(solving, "SHARED_RLIMIT", 1):
+        answers = list(solve(replace(one, rlimit=rlimit, questions=one.questions * 8)))
+    assert sum(each.outcome is SolverOutcome.PROVED for each in answers) == proved
+    assert all(each.units < 2 * together for each in answers)
+    assert len({each.units for each in answers[1:]}) == 1
 
 
 def test_questions_that_share_a_budget_are_unknown_when_it_is_spent() -> None:
