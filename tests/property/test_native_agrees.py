@@ -187,7 +187,7 @@ def test_what_is_left_out_of_a_level_stays_so_when_the_model_is_compiled_anew() 
     source = load("gpu-travelling")
     protocol = source.protocol()
     sizes = Profile("sizes", {"holders": 1, "corrupt": 1, "rounds": 1}, budget=3)
-    with within({(SEARCH, "CHUNK"): 700}):
+    with within({(SEARCH, "CHUNK"): 700, (SEARCH, "WAITING"): 0}):
         expected, found = (
             explore(protocol, source.instance(protocol, "collusion", sizes), invariants=(), packed=packed)
             for packed in (PackedSearch, functools.partial(Restless, hand_over_at=3_000))

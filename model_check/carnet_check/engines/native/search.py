@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from carnet_check.engines.native.machine import Log, Machine
 
 HAND_OVER_AT = 120_000  #: The number of states found before the model is compiled, which takes some seconds.
+#: A search counts as large, too, where this part of these states waits to be expanded: as many levels are usual.
+WAITING = 12
+COST_ALIKE = 2  #: The time in which Python expands a state whose representative it computes, over that of another.
 #: Code is cached for the next search once Python expanded this many times as many states, in one search or several.
 PAYS_NEXT = 8
 CHUNK = 1 << 16  #: The number of states expanded between two checks of the bounds.
@@ -50,7 +53,6 @@ WRITTEN_BY: Final = (
     "carnet_spec/language",
 )
 ABOUT = 2  #: While looking ahead, states are compared whose numbers of set bits differ by less than this.
-MORE_BITS = 500  #: The bits that states may get while looking ahead, beside twice those that they have.
 #: The most states that are followed to find places without bits, and the most of these that it begins with.
 LOOKED_AHEAD, BEGINNINGS = 16_000, 256
 
@@ -101,7 +103,7 @@ class NativeSearch(PackedSearch):
 
     def _tidy(self) -> None:
         before = self._begun_before() if self.expanded == 0 and self._machine is None else None
-        if before is not None or (self._machine is None and len(self.found) >= self._hand_over_at):
+        if before is not None or (self._machine is None and self._is_large()):
             if before is None:
                 waiting = self.states[self.expanded :]
                 some = waiting[:: 1 + len(waiting) // BEGINNINGS]
@@ -117,6 +119,11 @@ class NativeSearch(PackedSearch):
             self._begin_by_code()
         elif self._machine is None:
             super()._tidy()
+
+    def _is_large(self) -> bool:
+        """Whether so many states were found, or wait to be expanded, that compiling the model pays."""
+        many = self._hand_over_at // (1 if self.model.canonical is None else COST_ALIKE)
+        return len(self.found) >= many or WAITING * (len(self.found) - self.expanded) >= many
 
     def _begun(self, enter: Callable[[Machine], None], least: int = 1) -> Machine:
         """Return a machine for the model with its present places, with rows as wide as the states need.
@@ -338,36 +345,36 @@ def states_after(state: int, moves: Moves) -> Iterator[int]:
 def look_ahead(model: Model, memos: Sequence[Memo[Moves | None]], states: Iterable[int], most: int) -> None:
     """Reserve bits in the layout for places that steps write, by following at most ``most`` states from ``states``.
 
-    These states and their steps are not counted. A state is followed if some pair of its bits has values that no state
-    before had, among those with the same spent budget and about as many bits set. This is the pruning by novelty of
-    Lipovetzky and Geffner ("Width and serialization of classical planning problems", ECAI 2012): few states are
-    followed, and these write most places that any state does.
+    These states and their steps are not counted. Another state is followed if its step set or cleared a bit, and beside
+    that a bit is set as in no state before, among those with the same spent budget and about as many bits set. This is
+    the pruning by novelty of Lipovetzky and Geffner ("Width and serialization of classical planning problems", ECAI
+    2012): few states are followed, and these write most places that any state does.
     """
     fired = [rule.fired for rule in model.saturation.rules]
     beside: dict[tuple[int, int], dict[int, int]] = {}
-    """Among states alike: for each bit, set or clear, what was seen beside it."""
-    width = 2 * model.layout.bits + MORE_BITS
-    everything = (1 << width) - 1
-    waiting = deque((state, 0) for state in states)
+    """Among states alike: for each bit that is set, or the negated one if it is not, the bits seen set beside it."""
+    given = dict.fromkeys(states)
+    waiting = deque((state, 0) for state in given)
     met: set[int] = set()
     while waiting and most:
         state, before = waiting.popleft()
         if state in met:
             continue
         met.add(state)
-        seen_beside, new = beside.setdefault((state & model.layout.spent, state.bit_count() // ABOUT), {}), False
-        bits = state | (state ^ everything) << width
-        turned = bits & ~before
-        while turned:
-            bit = turned & -turned
-            turned ^= bit
-            seen = seen_beside.get(bit, 0)
-            if bits & ~seen:
-                seen_beside[bit] = seen | bits
+        seen_beside = beside.setdefault((state & model.layout.spent, state.bit_count() // ABOUT), {})
+        new = state in given
+        changed = state ^ before
+        while changed:
+            bit = changed & -changed
+            changed ^= bit
+            value = bit if state & bit else -bit
+            seen = seen_beside.get(value, 0)
+            if state & ~seen:
+                seen_beside[value] = seen | state
                 new = True
         if new:
             most -= 1
-            waiting.extend((after, bits) for moves in moves_from(memos, state) for after in states_after(state, moves))
+            waiting.extend((after, state) for moves in moves_from(memos, state) for after in states_after(state, moves))
     model.saturation.forget()
     for rule, before_that in zip(model.saturation.rules, fired, strict=True):
         rule.fired = before_that

@@ -233,6 +233,16 @@ def test_a_small_model_is_compiled_once_python_worked_on_it_as_long_as_on_a_larg
     assert len({(*sorted((name, len(trace.steps)) for name, trace in each.goals.items()),) for each in found}) == 1
 
 
+def test_a_search_of_which_many_states_wait_is_compiled_before_it_has_many(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 43,262 states a thirtieth of 50,000 wait at some time."""
+    monkeypatch.setattr(search, "WAITING", 30)
+    expanded = _states_in_python(monkeypatch)
+    _exploration(hand_over_at=50_000)
+    assert expanded == [0]
+
+
 def test_searches_of_few_states_are_not_counted(folder: Path) -> None:
     source = load(TOY)
     protocol = source.protocol()

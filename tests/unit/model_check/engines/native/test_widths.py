@@ -21,6 +21,7 @@ from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.native import compiling, model_code, search
 from carnet_check.engines.native.compiling import compiler
 from carnet_check.engines.native.lowering import DEEPEST
+from carnet_check.engines.native.machine import Machine
 from carnet_check.engines.native.search import NativeSearch
 from carnet_spec.language import *
 from carnet_spec.language.terms import BOOL, TRUE, And, Apply, Equal, Exists, Forall, Implies, Member, Not, Var
@@ -152,6 +153,23 @@ def test_a_place_of_alike_elements_gets_a_bit_beyond_the_words_of_states(monkeyp
     monkeypatch.setattr(search, "LOOKED_AHEAD", 0)
     found = agree(*sweepers())
     assert found.reduction["bits"] > 64
+
+
+@pytest.mark.parametrize(("hand_over_at", "compiled"), [(42, True), (44, False)])
+def test_states_that_stand_for_others_count_twice_before_they_are_handed_over(
+    hand_over_at: int, compiled: bool
+) -> None:
+    """Of twenty lamps that are alike, any number is lit: 21 states, of which one waits."""
+    light = act("light", [Not(Apply(LIT, (X,)))], insert(LIT, X), params=(X,))
+    searches: list[NativeSearch] = []
+
+    def packed(*given: Any, **named: Any) -> NativeSearch:
+        searches.append(NativeSearch(*given, **named, hand_over_at=hand_over_at))
+        return searches[-1]
+
+    found = explore(protocol(light, symbols=(LIT,)), lamps(20), invariants=(), packed=packed)
+    assert (found.states, found.represented) == (21, 1 << 20)
+    assert [isinstance(each.found, Machine) for each in searches] == [compiled]
 
 
 def test_a_rule_has_the_number_of_what_is_looked_for_as_its_name() -> None:
