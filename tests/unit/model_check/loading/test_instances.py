@@ -452,7 +452,7 @@ def test_commands_that_explore_keep_within_memory(command: tuple[str, ...], monk
     monkeypatch.setattr(bounds.Watch, "exceeded_bound", kept)
     monkeypatch.setattr(bounds, "resident_bytes", lambda: 33 << 20)
     monkeypatch.setattr("carnet_check.engines.exploring.explorer.run_all", here)
-    monkeypatch.setattr(sys.modules["carnet_check.attacks.hunt"], "_redundant", lambda *_: "")
+    monkeypatch.setattr(sys.modules["carnet_check.attacks.hunt"], "_redundant", lambda *_, **__: "")
     assert carnet(*command, "--max-memory", "32MiB").code == 3
     assert set(asked) == {32 << 20}
 
