@@ -415,9 +415,10 @@ def test_a_report_that_nobody_asked_for_ends_the_session() -> None:
     state = theirs.state
     asked = GetMeasurements(Version.V1_1, 1, 0xFF, bytes(32))
     report = spdm.reporter().report(MeasurementRequest(asked, asked.encode()))
-    unasked = state.send_record(5, report)[1]  # type: ignore[attr-defined]
+    assert isinstance(state, SecuredState)
+    (unasked,) = (effect for effect in state.send_record(5, report)[1] if isinstance(effect, machine.Send))
     with pytest.raises(UnexpectedMessageError):
-        ours.receive(unasked[0].data)
+        ours.receive(unasked.data)
 
 
 def test_no_record_is_too_long_and_the_first_message_is_said_to_be_of_spdm() -> None:

@@ -476,7 +476,10 @@ def ciphers(one: Callable[..., Primitive], other: Callable[..., Primitive]) -> C
 
 def test_two_messages_that_a_cipher_does_not_keep_apart_are_refused() -> None:
     """A tag in them is a field like others: somebody puts the other tag in its place, and no rule says so."""
-    tagged = lambda k, v: SymmetricEncryption(has(k), Tag.INSIDE, has(v))  # noqa: E731 # a form, as authors write it
+
+    def tagged(k: Value, v: Value) -> Primitive:
+        return SymmetricEncryption(has(k), Tag.INSIDE, has(v))
+
     for other in (
         lambda k, v: SymmetricEncryption(has(k), Tag.OUTSIDE, has(v)),
         lambda k, v: SymmetricEncryption(has(k), Known(knows, k), has(v)),

@@ -181,7 +181,7 @@ def test_the_log_beside_a_quote_is_replayed(name: str) -> None:
 
 
 def test_a_name_that_a_digest_of_version_1_does_not_tell_from_the_payload_is_not_proved() -> None:
-    """The digest is over both with a colon between them, so whoever writes the log down may move the colon."""
+    """The digest covers the name, a colon and the payload, so the name may end at any colon of this text."""
     (genuine,) = parse_event_log(json.dumps(event_log(("key-provider", b'{"name":"kms"}'))[1:]).encode())
     (moved,) = parse_event_log(json.dumps(event_log(('key-provider:{"name"', b'"kms"}'))[1:]).encode())
     assert (genuine.name, moved.name) == ("key-provider", None)
